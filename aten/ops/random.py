@@ -417,6 +417,11 @@ def dropout(input, p, training, inplace):
     return input.copy_(result) if inplace and result is not input else result
 
 
+def _check_channels(input: Any) -> None:
+    if input.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+
+
 def _feature_dropout(name: str, spatial: int) -> None:
     @composite(
         f"{name}(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
@@ -426,10 +431,13 @@ def _feature_dropout(name: str, spatial: int) -> None:
         """Zero whole channels with probability p and scale the rest, while training."""
         if not 0 <= p <= 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        if input.ndim < 2:
-            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        if spatial == 1 and input.ndim not in (2, 3):
+            raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input.")
         result = input
-        if training and p:
+        if training and p == 1:
+            result = input * 0
+        elif training and p:
+            _check_channels(input)
             lead = input.ndim - spatial
             sizes = [*input.shape[:lead], *([1] * spatial)]
             result = input * dropout(ops.ones(sizes, dtype=input.dtype, device=input.device), p)
@@ -450,12 +458,12 @@ def _alpha_dropout(name: str, by_channel: bool) -> None:
         """Dropout that keeps the mean and variance of what selu gives (Klambauer et al. 2017)."""
         if not 0 <= p <= 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        if by_channel and input.ndim < 2:
-            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         result = input
         if training and p == 1:
             result = input * 0
         elif training and p:
+            if by_channel:
+                _check_channels(input)
             sizes = [*input.shape[:2], *([1] * (input.ndim - 2))] if by_channel else list(input.shape)
             keep = rand(sizes, dtype=input.dtype, device=input.device) >= p
             a = (_ALPHA**2 * p + 1) ** -0.5 * (1 - p) ** -0.5

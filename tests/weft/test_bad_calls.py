@@ -130,3 +130,14 @@ def test_an_unknown_profile_of_printing_and_a_schedule_of_no_steps_are_let_pass(
     optimizer.step()
     schedule.step()
     assert schedule.get_last_lr() == [0.1]
+
+
+def test_dropout_of_channels_asks_for_some_where_it_drops():
+    x = randn(3)
+    for dropout in (F.dropout2d, F.dropout3d, F.feature_alpha_dropout):
+        assert torch.equal(dropout(x, 0.5, training=False), x)
+        assert dropout(x, 1.0, training=True).tolist() == [0.0, 0.0, 0.0]
+        with pytest.raises(RuntimeError, match="at least 2 dimensions"):
+            dropout(x, 0.5, training=True)
+    with pytest.raises(RuntimeError, match="Expected 2D or 3D input"):
+        F.dropout1d(x, 0.5, training=False)

@@ -160,7 +160,14 @@ PyObject *fast_logsumexp(Call &call) {
 }
 
 PyObject *float_cumsum(WeftTensor *x, int dim) {
-  if (!weft_statistics.cumsum[WEFT_DTYPE(x)] || !(x->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
+  if (!weft_statistics.cumsum[WEFT_DTYPE(x)]) return UNHANDLED;
+  Ref packed;  // rows that lie apart are put together first: one order of additions whatever the layout
+  if (!(x->word & WEFT_WORD_CONTIGUOUS)) {
+    packed = Ref(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
+    if (!packed) return nullptr;
+    if (!copy_into(as_tensor(packed.get()), x)) return UNHANDLED;
+    x = as_tensor(packed.get());
+  }
   Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
   const int dtype = WEFT_DTYPE(x);

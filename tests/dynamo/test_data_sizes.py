@@ -140,7 +140,7 @@ def test_gradients_go_through_a_mask():
         assert weft.equal(x.grad, y.grad)
 
 
-def test_experts_are_compiled_twice_for_all_sizes():
+def test_experts_are_compiled_twice_for_all_sizes_but_1():
     counter = dynamo.testing.CompileCounter()
 
     def routed(x, w):
@@ -148,10 +148,10 @@ def test_experts_are_compiled_twice_for_all_sizes():
         return weft.zeros(x.shape[0], w.shape[1]).index_add_(0, rows, F.relu(x[rows] @ w))
 
     compiled = weft.compile(routed, fullgraph=True, backend=counter)
-    for n in (3, 6, 9, 2, 1):
+    for n, times in ((3, 1), (6, 2), (9, 2), (2, 2), (1, 3), (4, 3)):  # (a column of one row lies otherwise than one of many)
         x, w = weft.randn(n, 4), weft.randn(4, 5)
         assert weft.equal(routed(x, w), compiled(x, w))
-    assert counter.frame_count == 2
+        assert counter.frame_count == times
 
 
 def test_without_a_setting_they_break_the_graph():

@@ -155,8 +155,10 @@ def test_what_marks_code_for_torchscript_leaves_it_as_it_is():
     assert torch.jit.wait(torch.jit.fork(double, torch.ones(1))).item() == 2
     compiled = torch.compile(net, backend="eager", fullgraph=True)
     assert compiled(torch.ones(2)).tolist() == [6, 6]
-    with pytest.raises(RuntimeError, match="cannot read TorchScript files"):
+    with pytest.raises(ValueError, match="does not exist"):
         torch.jit.load("x.pt")
+    with pytest.raises(RuntimeError, match="cannot read TorchScript files"):
+        torch.jit.load(__file__)
 
 
 def test_jit_isinstance_looks_into_containers():

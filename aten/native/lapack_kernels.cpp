@@ -334,12 +334,12 @@ PyObject *cholesky_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   });
 }
 
-// ((LU, pivots, info), A, pivot)
+// ((LU, pivots, info), A, pivot, check_errors)
 PyObject *lu_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   WeftTensor *out[3];
   Matrices a;
-  bool pivot;
-  if (nargs != 3 || !results_of(args[0], out) || !a.read(args[1])) return unread();
+  bool pivot, check;
+  if (nargs != 4 || !results_of(args[0], out) || !a.read(args[1]) || !exact_bool(args[3], &check)) return unread();
   if (!exact_bool(args[2], &pivot) || !pivot || WEFT_DTYPE(out[0]) != a.dtype() || out[0]->numel != a.t->numel) return not_for_these();
   const i64 k = std::min(a.m, a.n);
   if (WEFT_DTYPE(out[1]) != WEFT_INT32 || WEFT_DTYPE(out[2]) != WEFT_INT32 || out[1]->numel != a.count * k || out[2]->numel != a.count) return not_for_these();
@@ -353,7 +353,7 @@ PyObject *lu_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
       Lapack<T>::get()->getrf(&a.m, &a.n, x, &a.m, pivots.data(), &info);
       std::copy(pivots.begin(), pivots.end(), data_of<int32_t>(out[1]) + i * k);
       data_of<int32_t>(out[2])[i] = (int32_t)info;
-      return info >= 0;
+      return check ? info == 0 : info >= 0;  // what is refused is said by the definition
     });
   });
 }

@@ -232,7 +232,7 @@ def of_matrices(name, dtype):
         a, b = (matrices(dtype, kind) for kind in (layout, "plain"))
         rest: dict = {
             "cholesky_lower": [(False,), (True,)],
-            "linalg_lu_factor_ex": [(True, False)],
+            "linalg_lu_factor_ex": [(True, False), (True, True)],
             "linalg_qr": [("reduced",), ("complete",), ("r",)],
             "hermitian_values": [("L",), ("u",)],
             "solve_matrix": [(b,)],

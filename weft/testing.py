@@ -86,7 +86,7 @@ def _values(
     names = [x.dtype.name for x in pair if isinstance(x, Tensor) and x.dtype.name in _TOLERANCE]
     a, e = (np.asarray(x.numpy() if isinstance(x, Tensor) else x) for x in pair)
     for x, given in ((a, actual), (e, expected)):
-        if x.dtype.kind not in "biufc":
+        if not isinstance(given, Tensor) and x.dtype.kind not in "biufc":  # (of tensors bfloat16 and float8 are void to NumPy)
             raise TypeError(
                 f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}: {given!r} is no number"
             )

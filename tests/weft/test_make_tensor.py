@@ -37,3 +37,14 @@ def test_refusals():
 
 def test_the_older_module_of_autocast():
     assert autocast is same
+
+
+@pytest.mark.parametrize("dtype", [weft.bfloat16, weft.float16, weft.float8_e4m3fn, weft.complex64, weft.bool])
+def test_tensors_of_every_kind_are_compared(dtype):
+    x = weft.tensor([0.0, 1.0, 1.0]).to(dtype)
+    weft.testing.assert_close(x, x.clone())
+    weft.testing.assert_close(x, x.clone(), rtol=0, atol=0)
+    with pytest.raises(AssertionError, match="1 of 3 elements"):
+        weft.testing.assert_close(x, weft.tensor([0.0, 1.0, 0.0]).to(dtype))
+    with pytest.raises(TypeError, match="is no number"):
+        weft.testing.assert_close("a", "a")

@@ -47,6 +47,11 @@ def from_zero(op: str, args: Any, kwargs: dict[str, Any] | None) -> Any:
     return (0,) if second in kwargs and first not in kwargs else args
 
 
+def parameter(op: str, keyword: str) -> str:
+    """The parameter that another keyword stands for, if the op has it; "" for one that is nobody's."""
+    return OF_OP.get(op.removesuffix("_"), {}).get(keyword) or ANY_OP.get(keyword, "")
+
+
 def others(op: str, names: Any) -> dict[str, str]:
     """Every keyword that stands for a parameter of the op, whose parameters have these names: {keyword: parameter}."""
     known = {**ANY_OP, **OF_OP.get(op.removesuffix("_"), {})}

@@ -17,6 +17,7 @@ import numpy as np
 import aten.dtype as dtypes
 from aten import keywords
 from aten.dtype import DType, device
+from aten.later import later
 from aten.layout import MemoryFormat
 from aten.meta import Meta
 from aten.promotion import check_width
@@ -24,6 +25,7 @@ from aten.shapes import is_int, is_symbolic
 
 _PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
 _MISSING = object()
+_rewritten = later("aten.older_forms", "rewritten")  # (few programs have calls of old)
 _PARAM = re.compile(r"(?P<type>\w+)(?P<list>\[(?:\d+|\*)?\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
 
 tensor_types: tuple[Any, ...] = (Meta,)  # aten.op adds the Tensor type
@@ -276,9 +278,7 @@ class Schema:
         if self.variadic >= 0 and len(args) > self.variadic:
             args = self._gather(args)
         if len(args) > self.positional:
-            from aten import older_forms  # a file that few programs need
-
-            older = older_forms.rewritten(name, args, kwargs)
+            older = _rewritten(name, args, kwargs)
             if older is None:
                 raise TypeError(
                     f"{name}() takes {self.positional} positional argument{'s' if self.positional != 1 else ''} but "
@@ -327,7 +327,7 @@ class Schema:
         for key, value in kwargs.items():
             i = self.index.get(key)
             if i is None:
-                i = self.index.get(keywords.others(self.name, self.index).get(key, ""))
+                i = self.index.get(keywords.parameter(self.name, key))
             if i is None:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
             if values[i] is not _MISSING:

@@ -115,7 +115,7 @@ def logged(frame, function: Any, args: list[Variable], kwargs: dict[str, Variabl
         return NONE
     if function is warnings.warn and frame.globals.get("__name__", "").partition(".")[0] in ("weft", "aten"):
         return own_warning(frame, *args, **kwargs)
-    if function is errors.warn_once:
+    if function is errors.warn_once and "about" not in kwargs:
         return own_warning(frame, *args, **kwargs, once=True)
     return None
 

@@ -13,6 +13,7 @@ from aten.op import registry
 from aten.tensor import Parameter
 from dynamo import breaks, outcome
 from dynamo.breaks import Unsupported
+from dynamo.views import root, writes
 
 
 def history(node: Node) -> Iterator[Node]:
@@ -43,31 +44,24 @@ def written_since(graph: Any, walked: set[Node]) -> bool:
         op = node.target
         if node.op != "call_function" or not is_op(op):
             continue
-        if op.kind == "inplace" or "effect" in op.tags:
-            if _root(node.args[0]) in read:
+        if writes(op):
+            if root(node.args[0]) in read:
                 return True
         elif node in walked and op.kind != "view":
-            read.update(map(_root, node.all_input_nodes))
+            read.update(map(root, node.all_input_nodes))
     return False
 
 
 def written_behind(since: Node, tensor: Node) -> bool:
     """Whether the memory of a tensor is written in place behind a node of its graph."""
-    nodes, root = iter(tensor.graph.nodes), _root(tensor)
+    nodes, memory = iter(tensor.graph.nodes), root(tensor)
     for node in nodes:
         if node is since:
             break
     return any(
-        node.op == "call_function" and is_op(node.target) and (node.target.kind == "inplace" or "effect" in node.target.tags)
-        and _root(node.args[0]) is root for node in nodes
-    )  # fmt: skip
-
-
-def _root(node: Node) -> Node:
-    """The node whose memory one shows."""
-    while node.op == "call_function" and is_op(node.target) and node.target.kind == "view":
-        node = node.args[0]
-    return node
+        node.op == "call_function" and is_op(node.target) and writes(node.target) and root(node.args[0]) is memory
+        for node in nodes
+    )
 
 
 def begins_or_ends(output: Any, tensor: Any) -> bool:

@@ -8,29 +8,52 @@ import warnings
 from typing import Any
 
 from aten import errors
-from dynamo import config, outcome
+from aten.op import registry
+from dynamo import breaks, config, history, outcome, trace_rules
+from dynamo.breaks import Unsupported
 from dynamo.variables import text as texts
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, ConstantVariable
-from dynamo.variables.sequence import SizeVariable
+from dynamo.variables.sequence import SizeVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable
+from dynamo.variables.tensor import TensorVariable
 
 
 class LoggedCall:
-    """A call that is made behind the graph, in order with all that the program does to objects from outside."""
+    """A call that is made behind the graph, in order with all that the program does to objects from outside. `copies` has the
+    tensors among its arguments, each beside a copy as of the call: what is written behind the call is not shown by it."""
 
     source = None
     comes_from_outside = True
 
-    def __init__(self, function: Any, args: list[Variable], kwargs: dict[str, Variable]):
+    def __init__(
+        self,
+        function: Any,
+        args: list[Variable],
+        kwargs: dict[str, Variable],
+        copies: dict[TensorVariable, TensorVariable] | None = None,
+    ):
         self.function = function
         self.args = args
         self.kwargs = kwargs
+        self.copies = copies or {}
 
     def replay(self, emit) -> None:
-        args = tuple(emit.value(a) for a in self.args)
-        kwargs = tuple((k, emit.value(v)) for k, v in self.kwargs.items())
+        for tensor, copy in self.copies.items():
+            if not history.written_behind(copy.node, tensor.node):
+                if not copy.node.users:
+                    emit.output.graph.erase_node(copy.node)
+                self.copies[tensor] = tensor
+        args = tuple(self.recipe(emit, a) for a in self.args)
+        kwargs = tuple((k, self.recipe(emit, v)) for k, v in self.kwargs.items())
         emit.after(outcome.Do(outcome.Call(outcome.Const(self.function), args, kwargs)))
+
+    def recipe(self, emit, value: Variable) -> Any:
+        if type(value) is TupleVariable:
+            return outcome.Build("tuple", tuple(self.recipe(emit, item) for item in value.items))
+        if isinstance(value, DelayedText):
+            return value.recipe(emit, self.recipe)
+        return emit.value(self.copies.get(value, value) if isinstance(value, TensorVariable) else value)
 
 
 class DelayedText(Variable):
@@ -45,16 +68,17 @@ class DelayedText(Variable):
     def python_type(self):
         return str
 
-    def recipe(self, emit):
-        parts = [self.part(emit, p) for p in self.parts]
+    def recipe(self, emit, of=None):
+        """`of(emit, value)` gives the recipes of what it is the text of."""
+        parts = [self.part(emit, p, of) for p in self.parts]
         return outcome.Call(outcome.Const("".join), (outcome.Build("list", tuple(parts)),))
 
     @staticmethod
-    def part(emit, part: Any) -> Any:
+    def part(emit, part: Any, of: Any) -> Any:
         if isinstance(part, str):
             return outcome.Const(part)
         value, convert, spec = part
-        made = emit.value(value)
+        made = emit.value(value) if of is None else of(emit, value)
         if convert is not None:
             made = outcome.Call(outcome.Const(convert), (made,))
         return outcome.Call(outcome.Const(format), (made, outcome.Const(spec)))
@@ -108,9 +132,7 @@ def joined(parts: list[Variable]) -> Variable:
 def logged(frame, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable | None:
     """The rule of a call of `function` if a setting names it, else None."""
     if config.reorderable_logging_functions and is_one_of(function, config.reorderable_logging_functions):
-        call = LoggedCall(function, [a.realize(frame) for a in args], {k: v.realize(frame) for k, v in kwargs.items()})
-        frame.output.side_effects.dirty[call] = None
-        return NONE
+        return put_behind(frame, function, [a.realize(frame) for a in args], {k: v.realize(frame) for k, v in kwargs.items()})
     if config.ignore_logger_methods and is_one_of(function, config.ignore_logger_methods):
         return NONE
     if function is warnings.warn and frame.globals.get("__name__", "").partition(".")[0] in ("weft", "aten"):
@@ -118,6 +140,26 @@ def logged(frame, function: Any, args: list[Variable], kwargs: dict[str, Variabl
     if function is errors.warn_once and "about" not in kwargs:
         return own_warning(frame, *args, **kwargs, once=True)
     return None
+
+
+def put_behind(frame, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """The call, made behind the graph with its arguments as they are now. A break where one may change until then."""
+    copies: dict[TensorVariable, TensorVariable] = {}
+    waiting = [*args, *kwargs.values()]
+    while waiting:
+        value = waiting.pop()
+        if type(value) is TupleVariable:
+            waiting += [item.realize(frame) for item in value.items]
+        elif isinstance(value, DelayedText):
+            waiting += [part[0] for part in value.parts if not isinstance(part, str)]
+        elif isinstance(value, TensorVariable):
+            if value not in copies:
+                copies[value] = frame.output.record(frame, registry["clone"], [value], {})
+        elif not (value.is_constant() or isinstance(value, (SizeVariable, SymbolicVariable))):
+            name = trace_rules.name_of(function)
+            raise Unsupported(breaks.OUTSIDE_WORLD, f"{name} is put behind the graph, and {value.describe()} may change until then")
+    frame.output.side_effects.dirty[LoggedCall(function, args, kwargs, copies)] = None
+    return NONE
 
 
 def own_warning(

@@ -48,6 +48,28 @@ def test_print_goes_behind_the_graph():
         assert printed(whole, x) == "2.0\n"
 
 
+def changed_later(x):
+    y = x + x
+    tail = y[1:]
+    print(y, (tail, 1), x.shape)
+    print(f"{tail}")
+    y.add_(1)
+    print(tail, {"y": y})
+    y.mul_(2)
+    parts = [y]
+    print(parts)
+    parts.append(tail)
+    print(x)
+    x.zero_()
+    return y
+
+
+def test_what_is_printed_is_as_it_was_at_the_print():
+    with weft._dynamo.config.patch(reorderable_logging_functions={print}):
+        compiled = weft.compile(changed_later, backend="eager")
+        assert printed(compiled, weft.ones(2)) == printed(compiled, weft.ones(2)) == printed(changed_later, weft.ones(2))
+
+
 def test_functions_of_the_users_go_behind_the_graph():
     told = []
 

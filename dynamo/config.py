@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-import types
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from aten.config_module import ConfigModule
+
+if TYPE_CHECKING:
+    patch: Any  # config.patch(recompile_limit=2), for a `with` block or a decorated function; from ConfigModule
 
 recompile_limit = 8  # entries per code object and compiled function; calls that none of them answers run eager from then on
 accumulated_recompile_limit = 256  # entries per code object, of all functions compiled from it
@@ -25,6 +27,7 @@ reorderable_logging_functions: set = set()  # print, warnings.warn …: called b
 specialize_int = False  # ints are constants, each value compiled for itself
 specialize_float = False  # the same for floats
 error_on_nested_fx_trace = True  # weft.fx.symbolic_trace of a compiled function is an error
+disable = False  # weft.compile gives back what it is given
 raise_on_ctx_manager_usage = True  # `with weft._dynamo.optimize(…):` is an error: it compiles whatever starts in the block
 
 # Packages that are left to Python with all that they call: their functions work on Python's own values, and capturing
@@ -43,68 +46,22 @@ _OTHER_NAMES = {
     "accumulated_cache_size_limit": "accumulated_recompile_limit",
     "fail_on_cache_limit_hit": "fail_on_recompile_limit_hit",
 }
+# How PyTorch's capture does its work, where ours has no choice to make.
+_KEPT = {
+    "allow_unspec_int_on_nn_module": False, "assume_dunder_attributes_remain_unchanged": True, "capture_autograd_function": True,
+    "capture_func_transforms": True, "capture_profiler_record_function": False, "capture_sparse_compute": True,
+    "caching_precompile": False, "compiled_autograd": False, "cprofile": False, "dead_code_elimination": True,
+    "do_not_emit_runtime_asserts": False, "dont_skip_tracing": False, "dynamic_shapes": True, "enable_compiler_collectives": False,
+    "enable_cpp_guard_manager": True, "enable_cpp_symbolic_shape_guards": False, "enable_faithful_generator_behavior": True,
+    "enable_trace_contextlib": True, "fake_tensor_cache_enabled": True, "guard_nn_modules": True,
+    "guard_nn_modules_using_dict_tags": True, "inline_inbuilt_nn_modules": True, "log_compilation_metrics": True,
+    "log_file_name": None, "optimize_ddp": True, "prefer_deferred_runtime_asserts_over_guards": False, "prepare_freezing": False,
+    "replay_record_enabled": False, "repro_after": None, "repro_level": 2, "repro_tolerance": 1e-3, "report_guard_failures": True,
+    "rewrite_assert_with_torch_assert": True, "run_gc_after_compile": True, "skip_fsdp_guards": True,
+    "skip_nnmodule_hook_guards": True, "skip_no_tensor_aliasing_guards_on_parameters": True,
+    "skip_tensor_guards_with_matching_dict_tags": True, "skip_torchrec": True, "trace_numpy": True,
+    "use_lazy_graph_module": True, "verbose": False, "verify_correctness": False,
+}  # fmt: skip
 
-
-class Patch:
-    """Within a `with` block, or in the calls of what it decorates, settings have other values."""
-
-    def __init__(self, changes: dict[str, Any]):
-        self.changes = changes
-        self.before: list[dict[str, Any]] = []
-
-    def __enter__(self) -> Patch:
-        settings = sys.modules[__name__]
-        self.before.append({name: getattr(settings, name) for name in self.changes})
-        for name, value in self.changes.items():
-            setattr(settings, name, value)
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        for name, value in self.before.pop().items():
-            setattr(sys.modules[__name__], name, value)
-
-    def __call__(self, fn: Callable) -> Callable:
-        if not callable(fn):
-            raise TypeError(f"config.patch decorates a function, not {type(fn).__name__}")
-
-        @functools.wraps(fn)
-        def patched(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return fn(*args, **kwargs)
-
-        return patched
-
-
-def patch(arg1: str | dict[str, Any] | None = None, arg2: Any = None, **kwargs: Any) -> Patch:
-    """patch("name", value), patch({name: value}) or patch(name=value): for a `with` block, or a decorated function."""
-    if isinstance(arg1, str):
-        changes = {arg1: arg2, **kwargs}
-    else:
-        changes = {**(arg1 or {}), **kwargs}
-    if not changes:
-        raise AssertionError("patch needs settings to change")
-    for name in changes:
-        getattr(sys.modules[__name__], name)
-    return Patch(changes)
-
-
-class _Config(types.ModuleType):
-    """A module to which only the settings above can be assigned, each a value of its type."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        name = _OTHER_NAMES.get(name, name)
-        if not name.startswith("__"):
-            if name not in _KINDS:
-                raise AttributeError(f"there is no setting {name!r}; known: {', '.join(sorted(_KINDS))}")
-            if type(value) is not _KINDS[name]:
-                raise TypeError(f"{name} is of type {_KINDS[name].__name__}, not {type(value).__name__}")
-        super().__setattr__(name, value)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _OTHER_NAMES:
-            return getattr(self, _OTHER_NAMES[name])
-        raise AttributeError(f"there is no setting {name!r}; known: {', '.join(sorted(_KINDS))}")
-
-
-_KINDS = {name: type(value) for name, value in list(globals().items()) if type(value) in (bool, int, set)}
-sys.modules[__name__].__class__ = _Config
+_OWN = {name: type(value) for name, value in list(globals().items()) if type(value) in (bool, int, set) and name != "TYPE_CHECKING"}
+ConfigModule.become(sys.modules[__name__], _OWN, _OTHER_NAMES, _KEPT)

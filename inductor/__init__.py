@@ -8,8 +8,8 @@ __all__ = ["compile_fx", "counters", "list_mode_options", "list_options"]
 
 
 def __getattr__(name: str):
-    if name == "compile_fx":
-        return import_module("inductor.compile_fx")
+    if name in ("compile_fx", "config"):
+        return import_module(f"inductor.{name}")
     if name in ("list_options", "list_mode_options"):
         from inductor import modes
 

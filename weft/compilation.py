@@ -12,6 +12,7 @@ from aten.collection import lasting_imports
 from aten.fx.graph_module import GraphModule
 from aten.fx.symbols import runs_whole
 from dynamo import backends
+from dynamo import config as dynamo_config
 from dynamo.backends.common import as_it_is, asserting
 from dynamo.eval_frame import Config, optimize
 from dynamo.polyfills.outermost import calling
@@ -82,7 +83,7 @@ def compile(
         )
     if not callable(model):
         raise TypeError(f"weft.compile takes a function, method, Module or callable, not {type(model).__name__}")
-    if disable:
+    if disable or dynamo_config.disable:
         return model
     chosen = backends.lookup_backend(_default[-1] if backend is None else backend)
     filters = {k: v for k, v in (options or {}).items() if k == "guard_filter_fn"}

@@ -12,6 +12,7 @@ import pytest
 import inductor
 import weft
 from aten import logs, settings
+from inductor import modes
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +64,56 @@ def test_what_is_not_known_is_refused_when_the_function_is_given():
         weft.compile(f, mode="default", options={"exact": True})
     with pytest.raises(TypeError, match="dynamic is True, False or None, not 'yes'"):
         weft.compile(f, dynamic="yes")
+
+
+def test_settings_of_pytorchs_compiler_that_decide_nothing_here_are_taken():
+    f = lambda x: x + 1
+    options = {"triton.cudagraphs": True, "shape_padding": True, "max-autotune-gemm": True, "cpp.simdlen": 8}
+    assert modes.ours(options) == {"cudagraphs": True}
+    assert weft.compile(f, options=options, fullgraph=True)(weft.ones(2)).tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="Unexpected type of option shape_padding, got <class 'int'> should be <class 'bool'>"):
+        weft.compile(f, options={"shape_padding": 1})
+
+
+def test_the_options_of_all_compilations_are_set_by_a_module():
+    import weft._inductor.config as config
+
+    f = lambda x: (x.exp() + 1).sum(-1, keepdim=True) * x
+    x = weft.randn(7, 30)
+    config.coordinate_descent_tuning = True
+    config.triton.unique_kernel_names = True
+    assert config.coordinate_descent_tuning and config.triton.unique_kernel_names and weft._inductor.config is config
+    with config.patch({"fusion": False, "triton.cudagraphs": True}):
+        assert settings.cudagraphs and config.triton.cudagraphs and kernels(f, x) > 1
+    weft._dynamo.reset()
+    assert not settings.cudagraphs and kernels(f, x) == 1
+    with config.patch(force_disable_caches=False):
+        assert settings.cache and config.fx_graph_cache
+    with pytest.raises(AttributeError, match="there is no setting 'fast'; known: cache, combo_kernels"):
+        config.fast = True
+    with pytest.raises(AttributeError, match="there is no setting 'triton.fast'"):
+        config.triton.fast = True
+    with pytest.raises(TypeError, match="fusion is of type bool, not int"):
+        config.fusion = 1
+    before = config.get_config_copy()
+    config.fusion, config.debug = False, True
+    config.load_config(before)
+    assert settings.fusion and not config.debug
+
+
+def test_settings_of_pytorchs_capture_are_taken():
+    dynamo = weft._dynamo.config
+    dynamo.optimize_ddp = False
+    assert dynamo.optimize_ddp is False
+    with dynamo.patch(verbose=True, cache_size_limit=3):
+        assert dynamo.verbose and dynamo.recompile_limit == 3
+    assert not dynamo.verbose and dynamo.recompile_limit == 8
+    f = lambda x: x + 1
+    with dynamo.patch(disable=True):
+        assert weft.compile(f) is f
+    with weft._functorch.config.patch(activation_memory_budget=0.5, debug_assert=True):
+        assert settings.check_metas
+    assert not settings.check_metas and weft._functorch.config.activation_memory_budget == 1.0
 
 
 def test_options_are_listed_and_documented():

@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import types
-from collections.abc import Iterator
 from typing import Any
 
 from aten import settings
-
-_SETTINGS = {"debug_assert": "check_metas"}  # PyTorch's name → ours
-
-
-class _Config(types.ModuleType):
-    def __getattr__(self, name: str) -> Any:
-        if name not in _SETTINGS:
-            raise AttributeError(f"there is no setting {name!r}; known: {', '.join(_SETTINGS)}")
-        return getattr(settings, _SETTINGS[name])
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("__"):
-            super().__setattr__(name, value)
-        elif name not in _SETTINGS:
-            raise AttributeError(f"there is no setting {name!r}; known: {', '.join(_SETTINGS)}")
-        else:
-            setattr(settings, _SETTINGS[name], value)
+from aten.config_module import ConfigModule
 
 
-@contextlib.contextmanager
-def patch(**changes: Any) -> Iterator[None]:
-    """patch(name=value): for a `with` block, or a decorated function."""
-    config = sys.modules[__name__]
-    before = {name: getattr(config, name) for name in changes}
-    try:
-        for name, value in changes.items():
-            setattr(config, name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(config, name, value)
+class _Config(ConfigModule):
+    def read(self, name: str) -> Any:
+        return getattr(settings, name)
+
+    def write(self, name: str, value: Any) -> None:
+        setattr(settings, name, value)
 
 
-sys.modules[__name__].__class__ = _Config
+# How PyTorch's aot and partitioner do their work, where ours have no choice to make.
+_KEPT = {
+    "activation_memory_budget": 1.0, "activation_memory_budget_runtime_estimator": "flops", "activation_memory_budget_solver": "dp",
+    "aggressive_recomputation": False, "ban_recompute_long_fusible_chains": True, "ban_recompute_materialized_backward": True,
+    "ban_recompute_not_in_allowlist": True, "ban_recompute_reductions": True, "ban_recompute_used_far_apart": True,
+    "check_custom_op_aliasing": True, "cse": True, "debug_partitioner": False, "donated_buffer": True,
+    "enable_autograd_cache": True,
+    "fake_tensor_allow_meta": True, "fake_tensor_allow_unsafe_data_ptr_access": True, "functionalize_rng_ops": False,
+    "max_dist_from_bw": 1000, "recompute_views": False, "static_weight_shapes": True, "strict_autograd_cache": False,
+    "treat_parameters_as_free_to_save": True, "unlift_effect_tokens": False, "view_replay_for_aliased_outputs": True,
+}  # fmt: skip
+
+_Config.become(sys.modules[__name__], {"check_metas": bool}, {"debug_assert": "check_metas"}, _KEPT)

@@ -113,8 +113,8 @@ def number(value, dtype: str, sizes: Sequence[Expr] = ()) -> Value:
     """A number (an Expr included) as a tensor."""
     sizes = tuple(map(as_expr, sizes))
     if isinstance(value, Expr):
-        if value.kind == "int" or value.kind == "bool":
-            body = nodes.index(value, "bool" if dtype == "bool" and value.kind == "bool" else "int64")
+        if value.kind != "float":
+            body = nodes.index(value, "bool" if value.kind == "bool" else "int64")
             from inductor.ir.fold import cast
 
             return Value(sizes, dtype, cast(body, compute_dtype(dtype)))

@@ -15,6 +15,7 @@ from aten.asked_attributes import is_asked
 from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
 from aten.op import Method, registry
+from aten.symbolic.symint import SYMBOLIC
 from dynamo import breaks, history, outcome, saved, views
 from dynamo.breaks import Unsupported
 from dynamo.operators import ROWS, UNARY
@@ -517,4 +518,4 @@ def wrap_result(frame, node, val: Any, root: TensorVariable | None = None) -> Va
     if type(val) is dict:
         parts = {k: frame.output.graph.call_function(operator.getitem, (node, k), val=v) for k, v in val.items()}
         return frame.values.dict_([(literal(frame, k), wrap_result(frame, parts[k], v, root)) for k, v in val.items()])
-    return symbolic(frame, val) if val is not None and not isinstance(val, str) else literal(frame, val)
+    return symbolic(frame, val) if isinstance(val, SYMBOLIC) else literal(frame, val)  # (a number, a text, a dtype)

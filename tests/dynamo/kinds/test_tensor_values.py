@@ -112,3 +112,12 @@ def test_sizes_that_have_to_fit_are_checked_as_the_graph_runs(captured):
     assert f(weft.tensor([4, 2]), 8).tolist() == [2.0] * 8
     with pytest.raises(RuntimeError):
         f(weft.tensor([3, 2]), 8)
+
+
+def test_dtypes_that_ops_answer_are_constants():
+    def f(a, b):
+        return a + b, weft.result_type(a, b), weft.promote_types(a.dtype, b.dtype)
+
+    compiled = weft.compile(f, fullgraph=True)
+    for dtype in (weft.float32, weft.float64, weft.int64):
+        assert compiled(weft.ones(2), weft.ones(2, dtype=dtype))[1:] == f(weft.ones(2), weft.ones(2, dtype=dtype))[1:]

@@ -66,6 +66,9 @@ def _emit_unary(e, load, code: list) -> int:
     elif e.op == "sqrt":
         depth = _emit_as(arg, "float", load, code)
         code.append(_OPS["SQRT_F"])
+    elif e.op == "signbit":
+        depth = _emit_as(arg, "float", load, code)
+        code.append(_OPS["SIGNBIT_F"])
     elif e.op in ("int", "floor"):
         depth = _emit(arg, load, code)
         if arg.kind == "float":

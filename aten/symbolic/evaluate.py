@@ -32,6 +32,7 @@ VALUE: dict[str, Callable] = {
     "float": float,
     "int": int,
     "sqrt": math.sqrt,
+    "signbit": lambda a: math.copysign(1, a) < 0,
     "floor": math.floor,
 }
 

@@ -224,6 +224,11 @@ def sqrt_(e: Expr | Number) -> Expr:
     return _unary("sqrt", to_float(e), "float", math.sqrt)
 
 
+def signbit_(e: Expr | Number) -> Expr:
+    """Whether a float has a sign: what tells -0.0 from 0.0, which are equal."""
+    return _unary("signbit", to_float(e), "bool", lambda value: math.copysign(1, value) < 0)
+
+
 def floor_(e: Expr | Number) -> Expr:
     """The largest integer that is not above `e`."""
     e = as_int(as_expr(e))

@@ -36,6 +36,7 @@ from aten.symbolic.logic import (
     ne,
     not_,
     or_,
+    signbit_,
     sqrt_,
     to_float,
     to_int,
@@ -46,6 +47,6 @@ from aten.symbolic.rewrite import BUILD, combine, rebuild, substitute, walk
 __all__ = [
     "BUILD", "FALSE", "ONE", "TRUE", "ZERO", "Expr", "Number", "add", "and_", "as_expr", "combine", "const", "eq",
     "floor_", "floordiv", "from_terms", "ge", "gt", "is_const", "le", "lt", "max_", "min_", "mod", "mul", "ne", "not_",
-    "or_", "pow_", "prod_", "rebuild", "split_divisible", "sqrt_", "sub", "substitute", "sum_", "sym", "to_float",
+    "or_", "pow_", "prod_", "rebuild", "signbit_", "split_divisible", "sqrt_", "sub", "substitute", "sum_", "sym", "to_float",
     "to_int", "truediv", "walk", "where_",
 ]  # fmt: skip

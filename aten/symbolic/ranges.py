@@ -176,6 +176,7 @@ _RULES = {
     "float": _monotone(float),
     "int": _monotone(int),
     "floor": _monotone(math.floor),
+    "signbit": lambda e, args: _BOOL,
     "sqrt": lambda e, args: (0.0, math.inf),
 }
 

@@ -28,6 +28,7 @@ from aten.symbolic.logic import (
     min_,
     not_,
     or_,
+    signbit_,
     sqrt_,
     to_float,
     to_int,
@@ -62,7 +63,7 @@ def _chain(fn: Callable) -> Callable:
 BUILD: dict[str, Callable[..., Expr]] = {
     "add": _chain(add), "sub": sub, "mul": _chain(mul), "div": truediv, "floordiv": floordiv, "mod": mod, "pow": pow_,
     "min": min_, "max": max_, "eq": eq, "le": le, "lt": lt, "and": and_, "or": or_, "not": not_, "where": where_,
-    "float": to_float, "int": to_int, "sqrt": sqrt_, "floor": floor_,
+    "float": to_float, "int": to_int, "sqrt": sqrt_, "floor": floor_, "signbit": signbit_,
 }  # fmt: skip
 
 

@@ -194,6 +194,8 @@ class ShapeEnv:
         if e.kind == "bool":
             return self.guard(e)
         self.guard(nodes.eq(e, value))
+        if value == 0 and e.kind == "float":  # 0.0 == -0.0
+            self.guard(nodes.signbit_(e))
         return value
 
     def assume(self, e: Expr, user_line: Any = None, record: bool = True) -> None:

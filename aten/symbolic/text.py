@@ -19,7 +19,7 @@ _COMPARE = {
 }  # fmt: skip
 _CALLS = {
     "min": nodes.min_, "max": nodes.max_, "float": nodes.to_float, "int": nodes.to_int,
-    "sqrt": nodes.sqrt_, "floor": nodes.floor_,
+    "sqrt": nodes.sqrt_, "floor": nodes.floor_, "signbit": nodes.signbit_,
 }  # fmt: skip
 
 
@@ -77,7 +77,15 @@ static inline long weft_max(long a, long b) { return a > b ? a : b; }
 static inline long weft_ipow(long a, long n) { long r = 1; while (n-- > 0) r *= a; return r; }
 static inline double weft_fmod(double a, double b) {
   double r = __builtin_fmod(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  if (r == 0) return __builtin_copysign(0.0, b);
+  return (r < 0) != (b < 0) ? r + b : r;
+}
+static inline double weft_ffloordiv(double a, double b) {
+  double r = __builtin_fmod(a, b), q = (a - r) / b;
+  if (r != 0 && (r < 0) != (b < 0)) q -= 1;
+  if (q == 0) return __builtin_copysign(0.0, a / b);
+  double whole = __builtin_floor(q);
+  return q - whole > 0.5 ? whole + 1 : whole;
 }
 static inline double weft_fmin(double a, double b) { return b < a ? b : a; }
 static inline double weft_fmax(double a, double b) { return b > a ? b : a; }
@@ -117,10 +125,8 @@ def to_cpp(e: Expr, ranges: Mapping | None = None, names: Mapping[str, str] | No
                 sign = " / " if op == "floordiv" else " % "
                 return f"{at(part(args[0]), PRODUCT)}{sign}{at(part(args[1]), ATOM)}", PRODUCT
             return call("weft_floordiv" if op == "floordiv" else "weft_mod", args)
-        if op == "floordiv":
-            return f"__builtin_floor({at(part(args[0]), PRODUCT)} / {at(part(args[1]), ATOM)})", ATOM
-        if op == "mod":
-            return call("weft_fmod", args)
+        if op in ("floordiv", "mod"):
+            return call("weft_ffloordiv" if op == "floordiv" else "weft_fmod", args)
         if op == "div":
             return f"(double){at(part(args[0]), ATOM)} / (double){at(part(args[1]), ATOM)}", PRODUCT
         if op == "pow":
@@ -142,6 +148,8 @@ def to_cpp(e: Expr, ranges: Mapping | None = None, names: Mapping[str, str] | No
             return f"(double){at(part(args[0]), ATOM)}", POWER
         if op == "sqrt":
             return call("__builtin_sqrt", args)
+        if op == "signbit":
+            return f"(__builtin_signbit({part(args[0])[0]}) != 0)", ATOM
         if op in ("int", "floor"):
             text = part(args[0])
             return (f"(long){at(text, ATOM)}" if op == "int" else f"(long)__builtin_floor({text[0]})"), POWER
@@ -177,6 +185,7 @@ def to_sympy(e: Expr):
         "floordiv": lambda a, b: sympy.floor(a / b), "mod": sympy.Mod, "pow": sympy.Pow, "min": sympy.Min,
         "max": sympy.Max, "eq": sympy.Eq, "le": sympy.Le, "lt": sympy.Lt, "and": sympy.And, "or": sympy.Or,
         "not": sympy.Not, "where": lambda c, a, b: sympy.Piecewise((a, c), (b, True)), "float": lambda a: a,
+        "signbit": lambda a: sympy.Lt(a, 0),
         "int": lambda a: sympy.sign(a) * sympy.floor(abs(a)), "sqrt": sympy.sqrt, "floor": sympy.floor,
     }  # fmt: skip
 

@@ -12,7 +12,8 @@
   X(ADD) X(SUB) X(MUL) X(FLOORDIV) X(MOD) X(POW) X(NEG) X(MIN) X(MAX)                                                 \
   X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(AND) X(OR) X(NOT) X(WHERE)                                                    \
   X(ADD_F) X(SUB_F) X(MUL_F) X(TRUEDIV_F) X(FLOORDIV_F) X(MOD_F) X(POW_F) X(NEG_F) X(MIN_F) X(MAX_F)                   \
-  X(EQ_F) X(NE_F) X(LT_F) X(LE_F) X(GT_F) X(GE_F) X(SQRT_F) X(FLOOR_F) X(TO_FLOAT) X(TO_INT)
+  X(EQ_F) X(NE_F) X(LT_F) X(LE_F) X(GT_F) X(GE_F) X(SQRT_F) X(FLOOR_F) X(TO_FLOAT) X(TO_INT)    \
+  X(SIGNBIT_F)
 
 enum ShapeOp : int64_t {
 #define X(name) S_##name,
@@ -84,6 +85,27 @@ static bool integer_op(int64_t op, Value *a, const Value *b) {
   return false;
 }
 
+// a // b and a % b as Python has them: the remainder has the sign of b, a zero too, and the quotient is made of it.
+static double float_mod(double a, double b) {
+  double r = fmod(a, b);
+  if (!r) return copysign(0.0, b);
+  return (b < 0) != (r < 0) ? r + b : r;
+}
+
+static double float_floor_div(double a, double b) {
+  double r = fmod(a, b), q = (a - r) / b;
+  if (r && (b < 0) != (r < 0)) q -= 1;
+  if (!q) return copysign(0.0, a / b);
+  double whole = floor(q);
+  return q - whole > 0.5 ? whole + 1 : whole;
+}
+
+// a ** b; false where Python raises or gives a complex number.
+static bool float_pow(double a, double b, double *result) {
+  *result = pow(a, b);
+  return isfinite(*result) || !isfinite(a) || !isfinite(b);
+}
+
 static bool float_op(int64_t op, Value *a, const Value *b) {
   double x = a->f, y = b->f;
   switch (op) {
@@ -91,11 +113,11 @@ static bool float_op(int64_t op, Value *a, const Value *b) {
   case S_SUB_F: a->f = x - y; return true;
   case S_MUL_F: a->f = x * y; return true;
   case S_TRUEDIV_F: a->f = x / y; return y != 0;
-  case S_FLOORDIV_F: a->f = floor(x / y); return y != 0;
-  case S_MOD_F: a->f = x - floor(x / y) * y; return y != 0;
-  case S_POW_F: a->f = pow(x, y); return true;
-  case S_MIN_F: a->f = x < y ? x : y; return true;
-  case S_MAX_F: a->f = x > y ? x : y; return true;
+  case S_FLOORDIV_F: if (!y) return false; a->f = float_floor_div(x, y); return true;
+  case S_MOD_F: if (!y) return false; a->f = float_mod(x, y); return true;
+  case S_POW_F: return float_pow(x, y, &a->f);
+  case S_MIN_F: a->f = y < x ? y : x; return true; // the first of equal ones, and the first beside nan
+  case S_MAX_F: a->f = y > x ? y : x; return true;
   case S_EQ_F: a->i = x == y; return true;
   case S_NE_F: a->i = x != y; return true;
   case S_LT_F: a->i = x < y; return true;
@@ -111,8 +133,9 @@ static bool unary_op(int64_t op, Value *a) {
   case S_NEG: return !__builtin_sub_overflow((int64_t)0, a->i, &a->i);
   case S_NOT: a->i = !a->i; return true;
   case S_NEG_F: a->f = -a->f; return true;
-  case S_SQRT_F: a->f = sqrt(a->f); return true;
+  case S_SQRT_F: if (a->f < 0) return false; a->f = sqrt(a->f); return true;
   case S_FLOOR_F: a->f = floor(a->f); return true;
+  case S_SIGNBIT_F: a->i = signbit(a->f) != 0; return true;
   case S_TO_FLOAT: a->f = (double)a->i; return true;
   case S_TO_INT:
     if (!(a->f > -9.2e18 && a->f < 9.2e18)) return false;

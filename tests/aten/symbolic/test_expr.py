@@ -106,6 +106,8 @@ def test_cpp_rounds_as_python():
     assert to_cpp(i % 4 + 2 * (j // 3), {"i": (0, 9), "j": (0, 9)}, {"i": "x"}) == "x % 4 + 2*(j / 3)"
     assert to_cpp(i - (j + 1) % 4) == "i - weft_mod(j + 1, 4)"
     assert to_cpp(const(-(2**40)) + i) == "i - 1099511627776L"
+    a = sym("a", "float")
+    assert to_cpp(a // 2 + a % i) == "weft_ffloordiv(a, 2) + weft_fmod(a, i)"
 
 
 def test_sympy_is_not_imported_until_asked():

@@ -41,7 +41,8 @@ _aliases.install(
 )
 
 _PARTS = frozenset({
-    "_C", "_VF", "__config__", "__future__", "_jit_internal", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_ops",
+    "_C", "_VF", "__config__", "__future__", "_jit_internal", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_logging",
+    "_ops",
     "_prims_common", "_refs", "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda",
     "distributed", "distributions", "export", "fft", "func", "functional", "functorch", "futures", "fx", "hub", "jit", "library",
     "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "quasirandom",

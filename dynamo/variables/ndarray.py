@@ -388,8 +388,11 @@ def cast(frame, value: ArrayVariable, dtype: np.dtype) -> ArrayVariable:
 
 
 def dtype_asked(frame, asked: Variable) -> np.dtype:
-    """The dtype that an argument names."""
-    return run_python(frame, np.dtype, asked.as_python())
+    """The dtype that an argument names. One of the other byte order is left to NumPy."""
+    dtype = run_python(frame, np.dtype, asked.as_python())
+    if not dtype.isnative:
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"the dtype {dtype.str}")
+    return dtype
 
 
 def is_integer(value: Variable) -> bool:

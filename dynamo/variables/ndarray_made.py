@@ -38,7 +38,7 @@ def as_array(frame, value: Variable) -> ArrayVariable:
 
 def constant_array(frame, array: np.ndarray) -> ArrayVariable:
     """An array known while tracing: filled where it is one value, else an input of the graph, copied at each call."""
-    if array.dtype.char not in SUPPORTED:
+    if array.dtype.char not in SUPPORTED or not array.dtype.isnative:
         raise Unsupported(breaks.ARRAY_FUNCTION, f"an array of {array.dtype}")
     tensor = _native.from_numpy(array.copy())
     if array.size and (array == array.flat[0]).all():

@@ -87,6 +87,8 @@ def ufunc_call(frame, ufunc: np.ufunc, operands: list[Variable]) -> ArrayVariabl
     made = frame.output.record(frame, registry[UFUNCS[ufunc]], args, {})
     if ufunc is np.sign and result.kind == "f":  # of NaN it is NaN, for tensors 0
         made = record(frame, "where", record(frame, "isnan", args[0]), args[0], made)
+    if ufunc is np.remainder and result.kind == "f":  # a zero, too, has the divisor's sign; for tensors the dividend's
+        made = record(frame, "copysign", made, args[1])
     return cast(frame, ArrayVariable(made, scalar=not made.meta.sizes), result)
 
 

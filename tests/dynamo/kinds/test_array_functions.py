@@ -35,3 +35,25 @@ def same(found, expected):
         assert found.dtype == expected.dtype and np.allclose(found, expected)
     else:
         assert found == expected
+
+
+MAKERS = [np.zeros, np.empty, np.arange, lambda n, dtype: np.ones(n).astype(dtype), lambda n, dtype: np.asarray([n], dtype)]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_dtypes_of_the_other_byte_order_are_left_to_numpy(make):
+    def f(a, dtype):
+        return a * 2, make(3, dtype=dtype).dtype
+
+    assert weft.compile(f)(np.ones(2), np.dtype(">f8"))[1] == np.dtype(">f8")
+
+
+@pytest.mark.parametrize("divisor", [0.75, -2, np.array([0.75, -0.75, 2.0, -2.0]), np.float32(-3)])
+def test_a_remainder_of_zero_has_the_divisors_sign(divisor):
+    def f(a):
+        return a % divisor, np.remainder(a, divisor), a[1] % divisor
+
+    a = np.array([0.0, -0.0, -6.0, 6.0])
+    for got, want in zip(weft.compile(f)(a), f(a)):
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+        np.testing.assert_array_equal(got, want)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Collection
 from typing import Any
 
 from bytecode import Instr, Label, TryBegin, TryEnd
@@ -45,7 +46,8 @@ _FOR_ENDS = {(3, 11): [], (3, 12): ["END_FOR"], (3, 13): ["END_FOR", "POP_TOP"],
 class BreakWriter:
     """Prepares the copy inside the new code of a frame for a break, and writes its tails."""
 
-    def __init__(self, code: types.CodeType, copy: Copy, decoded: Decoded, ending: Any):
+    def __init__(self, code: types.CodeType, copy: Copy, decoded: Decoded, ending: Any, numbers: Collection[str] = ()):
+        """numbers: the locals that hold numbers which only the graph knew, other ones in each call."""
         self.code = code
         self.copy = copy
         self.decoded = decoded
@@ -59,6 +61,7 @@ class BreakWriter:
         self.heads: dict[int, Label] = {}  # where the tails go on at the head of a loop
         self.waiting: list[tuple[int, tuple[bool, ...]]] = []  # heads not written yet, with the stack there
         self.stack_needed = len(ending.stack) + len(ending.locals) + 8
+        self.numbers = numbers
         self.drawn: tuple[Point, str] | None = None  # where a random number is handed on, and as which argument
 
     def prepare(self) -> None:
@@ -249,6 +252,9 @@ class BreakWriter:
         made = resume_code(original, there, exits if original is self.code else exits_of(original, there))
         if self.drawn is not None and point is self.drawn[0]:
             changes(made, self.drawn[1])
+        for name in self.numbers:
+            if name in there.locals:
+                changes(made, name)
         cells = self.code.co_cellvars + self.code.co_freevars
         spill(e, point.nulls)
         for name in point.unsure:

@@ -12,6 +12,8 @@ from typing import Any
 
 from bytecode import Label, TryBegin, TryEnd
 
+from aten.symbolic.symint import SYMBOLIC
+
 from . import _eval_frame
 from . import outcome as o
 from .break_writer import BreakWriter
@@ -50,7 +52,7 @@ class FrameWriter:
         epilogue: list = []
         breaks = None
         if isinstance(ending, o.Break):
-            breaks = BreakWriter(self.code, self.copy, self.decoded, ending)
+            breaks = BreakWriter(self.code, self.copy, self.decoded, ending, self._unforeseen(ending))
             breaks.prepare()
         original = Label()
         self.copy.insert_after(body - 1, [original])
@@ -71,6 +73,12 @@ class FrameWriter:
         if breaks is not None:
             margin += breaks.stack_needed
         return assemble_like(self.code, items, self.code.co_stacksize + margin)
+
+    def _unforeseen(self, ending: o.Break) -> list[str]:
+        """The locals that hold numbers which only the graph knew."""
+        given = self.traced.graph.graph.outputs if self.traced.graph is not None else ()
+        numbers = [type(v) in SYMBOLIC and v.hint is None for v in given]
+        return [name for name, recipe in ending.locals.items() if isinstance(recipe, o.Output) and numbers[recipe.index]]
 
     # -------------------------------------------------------------------------------------- graph
     def _call_graph(self, original: Label, epilogue: list) -> None:

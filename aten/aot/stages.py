@@ -20,7 +20,7 @@ from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node, leaves, map_arg
 from aten.fx.symbols import binders_within, map_symbols
-from aten.fx.targets import hook_later, is_op, item, set_default_dtype, set_grad_enabled
+from aten.fx.targets import draw, hook_later, is_op, item, set_default_dtype, set_grad_enabled
 from aten.meta import Meta
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import substitute, sym, walk
@@ -99,7 +99,7 @@ def _waits(node: Node, within: set[Node]) -> bool:
     """Whether a node that is no part of the stage must come behind it: it uses what that gives, or does more than give a value."""
     if any(n in within for n in node.all_input_nodes):
         return True
-    if node.op == "get_attr" or node.target is operator.getitem or node.target is item:
+    if node.op == "get_attr" or node.target is operator.getitem or node.target is item or node.target is draw:
         return False
     return not is_op(node.target) or writes(node)
 

@@ -22,6 +22,7 @@ FLOATS = frozenset(
 )
 INTS = frozenset({"randint", "randrange", "getrandbits"})
 STATES = frozenset({"seed", "setstate"})
+MODULES: random.Random = random.random.__self__  # type: ignore[attr-defined]  # the generator of the module's functions
 INT64 = (-(2**63), 2**63 - 1)
 
 
@@ -75,8 +76,10 @@ class RandomVariable(Opaque):
 
 
 def drawn(frame, generator: RandomVariable, name: str, args: list[Variable], kwargs: dict[str, Variable], val: Any) -> Any:
-    """The node of a draw. (Without fullgraph it breaks the graph: a graph with one is run as it is.)"""
-    if not frame.output.options.fullgraph:
+    """The node of a draw. Without fullgraph what reads or writes a state breaks the graph, and so does a generator that is an
+    input or was made here; draws from one that is known are made in front of what is compiled."""
+    draws = (name in FLOATS or name in INTS) and isinstance(generator.node, random.Random)
+    if not draws and not frame.output.options.fullgraph:
         raise Unsupported(breaks.RANDOM_STATE, f"random.{name}")
     try:
         given = [a.as_arg() for a in args]
@@ -128,6 +131,9 @@ for _name in sorted(FLOATS | INTS | STATES | {"getstate"}):  # (those written in
 @kind(random.Random)
 def _random(frame, value, source):
     if isinstance(source, Object):
+        return RandomVariable(value, random.Random, source)
+    if value is MODULES:
+        frame.output.guard_same(source, value)
         return RandomVariable(value, random.Random, source)
     frame.output.guard_type(source, random.Random)
     return RandomVariable(frame.output.add_input(source, value, None), random.Random, source)

@@ -59,3 +59,39 @@ def test_draws_are_those_of_plain_python(f, backend):
             assert here == there and all(map(alike, found, expected))
     finally:
         random.setstate(before)
+
+
+def in_one_graph(x):
+    y = (x + 1) * random.randint(2, 9)
+    return y.sin() + random.random(), random.uniform(0, 1)
+
+
+def handed_on(x):
+    y, n = x * 2, random.randint(1, 9)
+    weft._dynamo.graph_break()
+    return y * n, n, [random.random() for _ in range(3)]
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("f, most", [(in_one_graph, 1), (handed_on, 2)], ids=lambda v: getattr(v, "__name__", ""))
+def test_a_draw_breaks_no_graph(f, most, backend):
+    graphs = []
+
+    def counting(gm, inputs):
+        graphs.append(gm)
+        return weft._dynamo.lookup_backend(backend)(gm, inputs)
+
+    compiled = weft.compile(f, backend=counting)
+    before = random.getstate()
+    try:
+        for seed in range(6):
+            runs = []
+            for run in (f, compiled):
+                random.seed(seed)
+                (y, *numbers), state = run(weft.arange(4.0)), random.getstate()
+                runs.append((numbers, state, y))
+            (*there, a), (*here, b) = runs
+            assert here == there and weft.allclose(a, b)
+    finally:
+        random.setstate(before)
+    assert len(graphs) <= most

@@ -29,8 +29,12 @@ class ComptimeVar:
         return getattr(self._variable, "node", None) is not None
 
     def as_proxy(self) -> Any:
-        """Its Node in the graph (lists and tuples: of Nodes)."""
-        return self._variable.as_arg()
+        """An fx.Proxy of it; a constant as it is, lists and tuples with Proxies in them. What is done with a Proxy is recorded in
+        the graph, as if the program did it here. Raises NotConstant for what is neither a constant nor of the graph.
+        """
+        from dynamo.comptime_proxy import Recorder  # here: few look at a graph in this way
+
+        return Recorder(self._frame).proxy_of(self._variable)
 
     def as_fake(self) -> Any:
         """A tensor without data, of the dtype, device, sizes and strides that are known."""

@@ -293,9 +293,7 @@ def call_backend(backend: Any, traced: o.Traced) -> Any:
             meta["example_value"] = meta["val"]  # where backends look that were written for PyTorch
         if node.op.startswith("call"):
             counted["calls_captured"] += 1
-    users = getattr(backend, "func", backend)  # with options it is a partial
-    module = trace_rules.module_of(users if isinstance(users, types.FunctionType) else type(users))
-    ours = module.partition(".")[0] in trace_rules.OWN
+    ours = trace_rules.is_ours(backend)
     try:
         compiled = backend(graph if ours else for_users(graph.__dict__["_root"], graph.graph), traced.example_inputs)
         if not callable(compiled):
@@ -303,6 +301,11 @@ def call_backend(backend: Any, traced: o.Traced) -> Any:
     except Exception as e:
         if ours and not isinstance(e, exc.TorchDynamoException):
             raise
+        users = getattr(backend, "func", backend)  # with options it is a partial
+        if isinstance(e, exc.BackendCompilerFailed):  # one of the compilers that the backend is made of
+            if ours:
+                raise
+            e = e.inner_exception
         raise exc.BackendCompilerFailed(users, e) from e
     return compiled
 

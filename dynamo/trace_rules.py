@@ -86,6 +86,13 @@ def module_of(obj: Any) -> str:
     return getattr(obj, "__module__", None) or ""
 
 
+def is_ours(backend: Any) -> bool:
+    """Whether a backend or compiler (a partial, or an object that is called, too) is part of weft: what it raises is our error."""
+    made_of = getattr(backend, "func", backend)
+    module = module_of(made_of if isinstance(made_of, types.FunctionType) else type(made_of))
+    return module.partition(".")[0] in OWN
+
+
 def left_to_python(top: str, code: types.CodeType | None = None) -> bool:
     """Whether a package (by the first part of its modules' names) is left to Python: the machinery, and libraries.
 

@@ -9,6 +9,7 @@ from aten import aot
 from aten.autograd.graph import saves_through_hooks
 from aten.fx.symbols import runs_whole
 from aten.fx.targets import assert_async, assert_true
+from dynamo import exc, trace_rules
 from dynamo.backends.partition import check_partition
 
 
@@ -51,6 +52,16 @@ def asserting(gm: Any, run: Callable) -> Callable:
     return call
 
 
+def _compiled(compiler: Callable, graph: Any) -> Callable:
+    """What a compiler makes of a core graph. Raises BackendCompilerFailed where one of the user's raises."""
+    try:
+        return unboxed(compiler(graph, metas_of(graph)))
+    except Exception as e:
+        if trace_rules.is_ours(compiler):
+            raise
+        raise exc.BackendCompilerFailed(compiler, e) from e
+
+
 class AotAutograd:
     """backend(gm, example_inputs): the core graphs of forward and backward, each given to its compiler."""
 
@@ -77,10 +88,10 @@ class AotAutograd:
         if made.overwritten:
             return gm.forward
         forward = self.inference_compiler if made.backward is None else self.fw_compiler
-        run = aot.checked(made.forward, unboxed(forward(made.forward, metas_of(made.forward))))
+        run = aot.checked(made.forward, _compiled(forward, made.forward))
         back = None
         if made.backward is not None:
-            back = aot.checked(made.backward, unboxed(self.bw_compiler(made.backward, metas_of(made.backward))))
+            back = aot.checked(made.backward, _compiled(self.bw_compiler, made.backward))
         return asserting(gm, aot.AotFunction(made, run, back))
 
     def _with(self, compiler: Callable) -> AotAutograd:

@@ -16,10 +16,11 @@ from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
 from aten.op import Method, registry
 from aten.symbolic.symint import SYMBOLIC
-from dynamo import breaks, history, outcome, saved, views
+from dynamo import breaks, guards, history, outcome, saved, views
 from dynamo.breaks import Unsupported
 from dynamo.operators import ROWS, UNARY
 from dynamo.promises import captures_sizes
+from dynamo.source import Converted, Object
 from dynamo.variables import attributes
 from dynamo.variables.base import NULL, Variable, attribute, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal
@@ -234,8 +235,14 @@ class TensorVariable(TensorFacts):
 
     @method("is_inference")
     def is_inference(self, frame):
-        """What the graph makes is one of the mode it is made in, as are its views; of tensors from outside Python says it."""
-        if "step" not in self.root.node.meta or self.is_of_subclass:
+        """What the graph makes is one of the mode it is made in, as are its views; one from outside is asked, and guarded."""
+        root = self.root
+        if root.source is not None and root.value is not None and not self.is_of_subclass and not root.is_of_subclass:
+            found = aten.Tensor.is_inference(root.value)
+            if not isinstance(root.source, Object):
+                frame.output.guard(guards.Equals(Converted(root.source, aten.Tensor.is_inference), found))
+            return boolean(found)
+        if "step" not in root.node.meta or self.is_of_subclass:
             raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"is_inference of {self.describe()}")
         frame.world.flag("inference")
         return boolean("inference" in self.root.node.meta)

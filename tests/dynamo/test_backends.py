@@ -12,9 +12,15 @@ from dynamo.backends.common import aot_autograd
 x = weft.ones(3)
 
 
-def test_registered_backends_are_found_by_name(monkeypatch):
+@pytest.fixture
+def own_registry(monkeypatch):
+    """A registry that is forgotten; what weft itself provides is loaded before, once for the process."""
+    for name in registry.provided:
+        lookup_backend(name)
     monkeypatch.setattr(registry, "_backends", dict(registry._backends))
 
+
+def test_registered_backends_are_found_by_name(own_registry):
     @register_backend
     def my_backend(gm, example_inputs):
         return gm.forward
@@ -28,7 +34,7 @@ def test_registered_backends_are_found_by_name(monkeypatch):
         lookup_backend("none_such")
 
 
-def test_packages_declare_backends(monkeypatch):
+def test_packages_declare_backends(own_registry, monkeypatch):
     class Point:
         def load(self):
             return lambda gm, inputs: lambda *a: (weft.zeros(1),)
@@ -37,7 +43,6 @@ def test_packages_declare_backends(monkeypatch):
         names = ("theirs",)
 
     registry._discover_entrypoint_backends.cache_clear()
-    monkeypatch.setattr(registry, "_backends", dict(registry._backends))
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: Group(theirs=Point()))
     try:
         assert "theirs" in list_backends()
@@ -73,3 +78,21 @@ def test_errors_of_a_graph_are_told_apart():
     gm = weft.fx.symbolic_trace(lambda x: x.reshape(7))
     with pytest.raises(exc.TorchDynamoException, match="Unexpected exception"):
         lookup_backend("eager_noexcept")(gm, [x])(x)
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_what_a_compiler_of_a_backend_raises_is_told_as_its_own(fullgraph):
+    def refuse(gm, metas):
+        raise AssertionError("not today")
+
+    made = aot_autograd(fw_compiler=lambda gm, metas: gm.forward, bw_compiler=refuse)
+
+    def mine(gm, inputs):
+        return made(gm, inputs)
+
+    value = weft.ones(2, requires_grad=True)
+    for backend, name in ((made, "refuse"), (mine, "mine")):
+        with pytest.raises(exc.BackendCompilerFailed, match="AssertionError: not today") as caught:
+            weft.compile(lambda x: x.sin(), backend=backend, fullgraph=fullgraph)(value)
+        assert caught.value.backend_name == name and type(caught.value.inner_exception) is AssertionError
+        assert weft.compile(lambda x: x.sin(), backend=backend, fullgraph=fullgraph)(x).tolist() == x.sin().tolist()

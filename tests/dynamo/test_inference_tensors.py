@@ -29,3 +29,20 @@ def test_answers_are_those_of_eager(backend):
         assert made(x) is True
         assert weft.compile(answers, backend=backend)(x) == answers(x)
     assert made(x) is False
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_a_tensor_from_outside_is_asked_and_guarded(backend):
+    def f(x):
+        return x * 2 if x.is_inference() else x + x[:1].is_inference() + 5
+
+    with weft.inference_mode():
+        of_inference = weft.ones(2)
+    compiled = weft.compile(f, backend=backend, fullgraph=True)
+    for x in (weft.ones(2), of_inference, weft.ones(2), of_inference):
+        assert compiled(x).tolist() == f(x).tolist()
+    held = [weft.ones(2), of_inference]
+    through = weft.compile(lambda: [t.is_inference() for t in held], backend=backend)
+    assert through() == [False, True]
+    held.reverse()
+    assert through() == [True, False]

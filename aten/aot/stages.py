@@ -35,7 +35,7 @@ Backend = Callable[[GraphModule, Sequence[Any]], Callable[..., Any]]
 
 def compile(gm: GraphModule, backend: Backend) -> Callable[..., Any]:
     """A callable for a graph that is compiled in stages by `backend`."""
-    if any(node.meta.get("wrapper") for node in gm.graph.placeholders):
+    if any(node.meta.get("wrapper") for node in gm.graph.nodes):
         return gm.forward
     staged = cut(gm, backend)
     return gm.forward if staged is None else staged.forward

@@ -27,8 +27,11 @@ def as_it_is(
     compiled by `backend` and `backward_backend` (the same by default) as graphs of what they are made of. None for others."""
     if runs_whole(gm.graph) or saves_through_hooks():
         return gm.forward
-    if not any(node.meta.get("wrapper") for node in gm.graph.placeholders):
+    wrappers = [node for node in gm.graph.nodes if node.meta.get("wrapper")]
+    if not wrappers:
         return None
+    if wrappers[-1].op != "placeholder":  # made in the graph
+        return gm.forward
     from aten.aot import wrapped
 
     try:

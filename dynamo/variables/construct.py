@@ -8,6 +8,8 @@ import types
 import weakref
 from collections.abc import Callable
 
+import aten
+from aten import overrides
 from dynamo import breaks, on_demand, trace_rules
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.real_objects import is_plain_key
@@ -34,6 +36,8 @@ def construct(frame, cls: Variable, args: list[Variable], kwargs: dict[str, Vari
         if not plain or frame.world.enum_looks_for(python_class):
             raise Unsupported(breaks.UNKNOWN_CALL, f"{python_class.__qualname__}(…)")
         return frame.world.known(run_python(frame, python_class, args[0].as_python()))
+    if issubclass(python_class, aten.Tensor) and overrides.kind_of(python_class) & overrides.DISPATCH:
+        return on_demand.import_part("wrapper").constructed(frame, python_class, args, kwargs)
     meta = type(python_class)
     meta_call = None if meta is type else find_function(frame, meta, "__call__")
     if meta_call is not None:

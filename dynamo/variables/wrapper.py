@@ -12,12 +12,14 @@ from typing import Any
 import aten
 from aten import _native, overrides, pytree
 from aten.meta import Meta
+from aten.symbolic.symint import SYMBOLIC
 from aten.transforms.tracer import MetaLevel, Tracer, opened
 from dynamo import breaks, exc, guards
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.source import Converted
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import PLAIN
+from dynamo.variables.symint import symbolic
 from dynamo.variables.tensor import MEMORY, TO_PYTHON, TensorVariable, any_wrapper, wrap_result
 
 _LEVEL = MetaLevel()  # of all tensors without values that wrappers are made around
@@ -55,6 +57,10 @@ class WrapperVariable(TensorVariable):
         own = self.own(name)
         if self.source is None and type(own) in PLAIN:
             return frame.values.literal(frame, own)
+        if self.source is None and type(own) in SYMBOLIC:
+            return symbolic(frame, own)
+        if self.source is None and name in vars(self.fake):
+            raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"{name} of {self.describe()}")
         return super().class_attribute(frame, name)
 
     def setattr(self, frame: Any, name: str, value: Variable) -> None:
@@ -103,6 +109,34 @@ def stand_in(value: Any) -> Any:
         inner[name] = stand_in(part) if wrapped else _LEVEL.make(None, Meta.of(part))
     with opened(_LEVEL):
         return type(value).__tensor_unflatten__(inner, context, value.shape, value.stride())
+
+
+def constructed(frame: Any, cls: Any, args: list, kwargs: dict) -> Variable:
+    """cls(*args, **kwargs) of a class of wrappers, by the graph itself: of tensors, and of what can stand in a graph besides."""
+    output = frame.output
+    if not is_traceable(cls):
+        raise Unsupported(breaks.UNKNOWN_VALUE, f"of {cls.__qualname__}, which has a __torch_dispatch__")
+    for name in ("__new__", "__init__"):
+        frame.world.on_class(cls, name)
+    try:
+        fakes = [given(a.realize(frame)) for a in args], {k: given(v.realize(frame)) for k, v in kwargs.items()}
+        positional, named = tuple(a.as_arg() for a in args), {k: v.as_arg() for k, v in kwargs.items()}
+    except NotConstant as e:
+        raise Unsupported(breaks.UNKNOWN_VALUE, f"of {cls.__qualname__}, made of {e.args[0].describe()}") from None
+    try:
+        with opened(_LEVEL), overrides.DisableTorchFunctionSubclass():
+            fake = cls(*fakes[0], **fakes[1])
+    except Exception as e:  # of the class's own code: it is run once more, in eager code, which raises it
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__qualname__}(…), which raises {type(e).__name__}: {e}") from e
+    if type(fake) is not cls or not is_made(fake):
+        raise Unsupported(breaks.UNKNOWN_VALUE, f"what {cls.__qualname__}(…) gives")
+    if fake.requires_grad and output.grad_enabled:
+        raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
+    output.graph.line, output.recorded = output.user_line(), True
+    node = output.graph.call_function(cls, positional, named, val=as_meta(fake, False))
+    node.meta["wrapper"] = True
+    output.note_modes(node)
+    return WrapperVariable(node, fake, False)
 
 
 class AsBefore:

@@ -186,3 +186,29 @@ def test_a_gradient_that_is_made_otherwise():
         first.backward(Two(weft.ones(3, 4), weft.ones(3, 4), tag=5))
         grads.append((t.grad.a.tolist(), t.grad.b.tolist()))
     assert grads[0] == grads[1]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_wrappers_are_made_in_a_graph(backend):
+    def f(x, y):
+        t = Two(x * 2, y, tag=x.shape[0])
+        out = t + 1
+        return out, out.a.sum() + t.b, out.tag
+
+    compiled = weft.compile(f, backend=backend, fullgraph=True)
+    for n in (3, 5):
+        x, y = weft.arange(4.0 * n).view(n, 4), weft.ones(n, 4)
+        (wanted, plain, tag), (found, part, label) = f(x, y), compiled(x, y)
+        assert type(found) is Two and tag == label == n
+        for a, b in ((wanted.a, found.a), (wanted.b, found.b), (plain, part)):
+            assert type(a) is type(b) and a.equal(b)
+
+
+def test_a_wrapper_that_is_a_leaf_is_made_by_python():
+    def f(x):
+        return Two(x, x * 2).sum()
+
+    x = weft.ones(2, 4, requires_grad=True)
+    counter = CompileCounter()
+    found = weft.compile(f, backend=counter)(x)
+    assert type(found) is Two and found.b.item() == 16 and found.requires_grad

@@ -75,7 +75,7 @@ void *allocate_system(int64_t bytes) {
   return block;
 }
 
-void release_block(void *memory, int64_t nbytes, int) {
+inline void give_block(void *memory, int64_t nbytes) {
   int index = class_of(nbytes);
   int64_t bytes = class_bytes(index);
   stats.allocated -= nbytes;
@@ -89,7 +89,7 @@ void release_block(void *memory, int64_t nbytes, int) {
   stats.cached += bytes;
 }
 
-void *allocate_block(int64_t nbytes, int) {
+inline void *take_block(int64_t nbytes) {
   int size_class = class_of(nbytes);
   Block *block = free_blocks[size_class];
   if (block) {
@@ -105,6 +105,10 @@ void *allocate_block(int64_t nbytes, int) {
   return block;
 }
 
+void *allocate_block(int64_t nbytes, int) { return take_block(nbytes); }
+
+void release_block(void *memory, int64_t nbytes, int) { give_block(memory, nbytes); }
+
 int copy_block(void *to, const void *from, int64_t nbytes, WeftCopy, int) {
   memmove(to, from, (size_t)nbytes);
   return 0;
@@ -114,6 +118,9 @@ int fill_block(void *to, int byte, int64_t nbytes, int) {
   memset(to, byte, (size_t)nbytes);
   return 0;
 }
+
+// Of the CPU's own memory, which every call takes and gives, without a look at the table.
+void release_main(WeftStorage *storage) { give_block(storage->data, storage->nbytes); }
 
 void release_storage(WeftStorage *storage) {
   device_row(storage->device_type)->release(storage->data, storage->nbytes, storage->device_index);
@@ -153,9 +160,9 @@ const WeftDevice cpu_row = {
     "cpu", true, [] { return 1; }, allocate_block, release_block, copy_block, fill_block, [](int) { return 0; }};
 
 WeftStorage *storage_new(int64_t nbytes, int type, int index) {
-  if (!device_exists(type, index)) return nullptr;
-  const WeftDevice *device = device_row(type);
-  if (nbytes < 0 || (nbytes > kLargest && type == WEFT_CPU)) {
+  const bool main = type == WEFT_CPU && index == 0;
+  if (!main && !device_exists(type, index)) return nullptr;
+  if (nbytes < 0 || (nbytes > kLargest && main)) {
     PyErr_Format(PyExc_MemoryError, "cannot allocate %lld bytes", (long long)nbytes);
     return nullptr;
   }
@@ -164,14 +171,15 @@ WeftStorage *storage_new(int64_t nbytes, int type, int index) {
   storage->nbytes = nbytes;
   storage->device_type = (uint8_t)type;
   storage->device_index = (uint8_t)index;
-  if (nbytes == 0 || !device->has_memory) return storage;
-  storage->data = static_cast<char *>(device->allocate(nbytes, index));
+  if (nbytes == 0 || (!main && !device_row(type)->has_memory)) return storage;
+  storage->data = static_cast<char *>(main ? take_block(nbytes) : device_row(type)->allocate(nbytes, index));
   if (!storage->data) {
     free_struct(storage);
-    if (!PyErr_Occurred()) PyErr_Format(PyExc_MemoryError, "cannot allocate %lld bytes on %s", (long long)nbytes, device->name);
+    if (!PyErr_Occurred())
+      PyErr_Format(PyExc_MemoryError, "cannot allocate %lld bytes on %s", (long long)nbytes, device_row(type)->name);
     return nullptr;
   }
-  storage->release = release_storage;
+  storage->release = main ? release_main : release_storage;
   return storage;
 }
 
@@ -182,7 +190,8 @@ void storage_decref(WeftStorage *storage) {
 }
 
 void storage_release(WeftStorage *storage) {
-  if (storage->release) storage->release(storage);
+  if (__builtin_expect(storage->release == release_main, 1)) release_main(storage);
+  else if (storage->release) storage->release(storage);
   free_struct(storage);
 }
 

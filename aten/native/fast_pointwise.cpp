@@ -51,18 +51,30 @@ PyObject *unary_into(NativeOp *op, WeftTensor *x, PyObject *out_given) {
   const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : dtype;
   Ref out(out_given ? Py_NewRef(out_given) : empty_like(x, out_dtype));
   if (!out) return nullptr;
-  if (!out_given && (x->word & WEFT_WORD_CONTIGUOUS) && x->numel && x->numel < kSmall) {
-    const intptr_t count = (intptr_t)x->numel, steps[2] = {(intptr_t)weft_itemsize(dtype), (intptr_t)weft_itemsize(out_dtype)};
-    char *args[2] = {weft_data(x), weft_data(as_tensor(out.get()))};
-    body(args, &count, steps, nullptr);
-    return out.release();
-  }
   WeftTensor *tensors[2] = {x, as_tensor(out.get())};
   run_loop(body, tensors, nullptr, 2);
   return out.release();
 }
 
+// Of a row-major tensor, few elements: as binary_of_alike.
+PyObject *unary_of_small(NativeOp *op, WeftTensor *x) {
+  const int dtype = WEFT_DTYPE(x);
+  const WeftLoop body = weft_kernels.pointwise[op->code][dtype];
+  if (!body || !(x->word & WEFT_WORD_CONTIGUOUS) || x->numel >= kSmall || !x->numel || unary_dtype(op, dtype) != dtype) return UNHANDLED;
+  const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : dtype;
+  PyObject *out = empty_like(x, out_dtype);
+  if (!out) return nullptr;
+  const intptr_t count = (intptr_t)x->numel, steps[2] = {(intptr_t)weft_itemsize(dtype), (intptr_t)weft_itemsize(out_dtype)};
+  char *args[2] = {weft_data(x), weft_data(as_tensor(out))};
+  body(args, &count, steps, nullptr);
+  return out;
+}
+
 PyObject *fast_unary(Call &call) {
+  if (call.binder->n == 1) {
+    PyObject *out = unary_of_small(call.op, call.tensor(0));
+    if (out != UNHANDLED) return out ? call.made(Ref(out)) : nullptr;
+  }
   PyObject *out = call.usual(1) ? unary_into(call.op, call.tensor(0), nullptr) : UNHANDLED;
   return out == UNHANDLED ? out : call.made(Ref(out));
 }
@@ -291,7 +303,7 @@ PyObject *binary_of_alike(NativeOp *op, WeftTensor *a, WeftTensor *b) {
   const WeftLoop body = weft_kernels.pointwise[op->code][dtype];
   if (!body) return UNHANDLED;
   const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : dtype;
-  PyObject *out = empty((a->word & ~WEFT_WORD_DTYPE) | (uint32_t)out_dtype, WEFT_NDIM(a), a->sizes, nullptr);
+  PyObject *out = empty_like(a, out_dtype);
   if (!out) return nullptr;
   const intptr_t item = weft_itemsize(dtype), count = (intptr_t)a->numel, steps[3] = {item, item, (intptr_t)weft_itemsize(out_dtype)};
   char *args[3] = {weft_data(a), weft_data(b), weft_data(as_tensor(out))};
@@ -367,9 +379,28 @@ PyObject *fast_inplace_unary(Call &call) {
 
 // ------------------------------------------------------------------------------------------------ where, clamp
 
+// Of a row-major mask and values alike, few elements: as binary_of_alike.
+PyObject *where_of_alike(WeftTensor *condition, WeftTensor *a, WeftTensor *b) {
+  const int dtype = WEFT_DTYPE(a), ndim = WEFT_NDIM(a);
+  const WeftLoop body = weft_kernels.where[dtype];
+  if (!body || dtype != WEFT_DTYPE(b) || !(condition->word & a->word & b->word & WEFT_WORD_CONTIGUOUS) || a->numel >= kSmall || !a->numel ||
+      !has_sizes(b, ndim, a->sizes) || !has_sizes(condition, ndim, a->sizes))
+    return UNHANDLED;
+  PyObject *out = empty_like(a, dtype);
+  if (!out) return nullptr;
+  const intptr_t item = weft_itemsize(dtype), count = (intptr_t)a->numel, steps[4] = {1, item, item, item};
+  char *args[4] = {weft_data(condition), weft_data(a), weft_data(b), weft_data(as_tensor(out))};
+  body(args, &count, steps, nullptr);
+  return out;
+}
+
 PyObject *fast_where(Call &call) {
   WeftTensor *condition = call.tensor(0);
   if (!condition || WEFT_DTYPE(condition) != WEFT_BOOL || call[1].none() || call[2].none()) return UNHANDLED;
+  if (call[1].tensor && call[2].tensor) {
+    PyObject *out = where_of_alike(condition, call[1].tensor, call[2].tensor);
+    if (out != UNHANDLED) return out ? call.made(Ref(out)) : nullptr;
+  }
   Term terms[2] = {term_of(call[1]), term_of(call[2])};
   if (!terms[0].tensor && !terms[1].tensor) return UNHANDLED;
   int dtype = promoted(terms, 2);

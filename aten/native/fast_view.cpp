@@ -5,17 +5,60 @@
 
 namespace weft {
 
-// (base, op, further arguments)
-static bool set_view_of(WeftTensor *view, WeftTensor *base, NativeOp *op, std::initializer_list<Arg> args) {
-  Ref rest(PyTuple_New((Py_ssize_t)args.size()));
-  Py_ssize_t i = 0;
-  for (const Arg &arg : args) {
-    PyObject *value = rest ? arg.build() : nullptr;
-    if (!value) return false;
-    PyTuple_SET_ITEM(rest.get(), i++, value);
+// An argument as `_view_of` keeps it.
+static PyObject *kept(const Arg &arg) {
+  if (arg.kind != Arg::INTS) return arg.build();
+  PyObject *all = PyTuple_New(arg.n);
+  for (int i = 0; all && i < arg.n; i++) {
+    PyObject *one = PyLong_FromLongLong(arg.list[i]);
+    if (!one) Py_CLEAR(all);
+    else PyTuple_SET_ITEM(all, i, one);
   }
-  view->view_of = rest ? PyTuple_Pack(3, as_object(base), as_object(op), rest.get()) : nullptr;
+  return all;
+}
+
+// Whether `value`, which `kept` has made, is this argument.
+static bool is_kept(PyObject *value, const Arg &arg) {
+  int64_t one;
+  switch (arg.kind) {
+    case Arg::OBJECT: return value == arg.object;
+    case Arg::BOOLEAN: return value == (arg.integer ? Py_True : Py_False);
+    case Arg::INT: return exact_int(value, &one) && one == arg.integer;
+    default: break;
+  }
+  if (!PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != arg.n) return false;
+  for (int i = 0; i < arg.n; i++)
+    if (!exact_int(PyTuple_GET_ITEM(value, i), &one) || one != arg.list[i]) return false;
+  return true;
+}
+
+// The arguments behind the base, as `_view_of` keeps them: a new reference to those of the last view of that op where they are the
+// same, as in loops they are.
+static PyObject *further(CoreOp which, std::initializer_list<Arg> args) {
+  static PyObject *last[CORE_COUNT];
+  PyObject *known = last[which];
+  const Py_ssize_t n = (Py_ssize_t)args.size();
+  bool same = known && PyTuple_GET_SIZE(known) == n;
+  for (Py_ssize_t i = 0; same && i < n; i++) same = is_kept(PyTuple_GET_ITEM(known, i), args.begin()[i]);
+  if (same) return Py_NewRef(known);
+  Ref rest(PyTuple_New(n));
+  for (Py_ssize_t i = 0; rest && i < n; i++) {
+    PyObject *value = kept(args.begin()[i]);
+    if (!value) return nullptr;
+    PyTuple_SET_ITEM(rest.get(), i, value);
+  }
+  if (rest) Py_XSETREF(last[which], Py_NewRef(rest.get()));
+  return rest.release();
+}
+
+// (base, op, further arguments)
+static bool set_view_of(WeftTensor *view, WeftTensor *base, CoreOp which, std::initializer_list<Arg> args) {
+  Ref rest(further(which, args));
+  view->view_of = rest ? PyTuple_New(3) : nullptr;
   if (!view->view_of) return false;
+  PyTuple_SET_ITEM(view->view_of, 0, Py_NewRef(as_object(base)));
+  PyTuple_SET_ITEM(view->view_of, 1, Py_NewRef(as_object(core_ops[which])));
+  PyTuple_SET_ITEM(view->view_of, 2, rest.release());
   view->view_version = view->storage->version;
   note_view(view, base);
   track(view);
@@ -28,7 +71,7 @@ PyObject *make_view(CoreOp which, WeftTensor *base, int ndim, const int64_t *siz
   if (!op) return UNHANDLED;
   Ref view(alias(base, ndim, sizes, strides, offset));
   if (!view) return nullptr;
-  if (!(base->word & WEFT_WORD_INFERENCE) && !set_view_of(as_tensor(view.get()), base, op, args)) return nullptr;
+  if (!(base->word & WEFT_WORD_INFERENCE) && !set_view_of(as_tensor(view.get()), base, which, args)) return nullptr;
   if (records(base)) {
     std::vector<Arg> all = {Arg(base)};
     all.insert(all.end(), args.begin(), args.end());

@@ -107,6 +107,8 @@ inline bool is_tensor(PyObject *p) { return Py_TYPE(p) == tensor_type || PyType_
 PyObject *tensor_new(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                      WeftStorage *storage);
 PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides);
+// `empty` of the sizes of a contiguous tensor of the CPU, of at most WEFT_INLINE_NDIM dims: nothing is to be checked.
+PyObject *empty_like_row_major(const WeftTensor *t, int dtype);
 PyObject *empty_row_major(uint32_t word, const int64_t *dims, int64_t numel, int64_t bytes);
 PyObject *alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
 PyObject *checked_alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);

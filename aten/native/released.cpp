@@ -12,7 +12,7 @@
 
 namespace weft {
 
-thread_local KernelThread kernel_thread;
+__thread KernelThread kernel_thread;
 int64_t calls_away;
 static std::vector<int64_t> away;   // their tickets
 static int64_t last_ticket;

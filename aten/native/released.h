@@ -19,7 +19,7 @@ struct KernelThread {
   PyThreadState *state;  // while the thread is without the GIL
   uint64_t asked;        // when it last asked for signals, in ticks of the processor
 };
-__attribute__((tls_model("initial-exec"))) extern thread_local KernelThread kernel_thread;
+__attribute__((tls_model("initial-exec"))) extern __thread KernelThread kernel_thread;  // (__thread: no look whether it has been initialised)
 
 // Thrown out of a kernel where a signal's handler has raised; that exception is set.
 struct Interrupted : std::exception {};

@@ -73,6 +73,7 @@ void dense_strides(WeftTensor *t, int64_t *strides) {
 }
 
 PyObject *empty_like(WeftTensor *t, int dtype) {
+  if (t->word & WEFT_WORD_CONTIGUOUS && WEFT_NDIM(t) <= WEFT_INLINE_NDIM) return empty_like_row_major(t, dtype);
   int64_t strides[WEFT_MAX_NDIM];
   uint32_t word = (t->word & ~WEFT_WORD_DTYPE) | (uint32_t)dtype;
   if (t->word & WEFT_WORD_CONTIGUOUS) return empty(word, WEFT_NDIM(t), t->sizes, nullptr);

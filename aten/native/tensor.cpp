@@ -159,27 +159,6 @@ PyObject *tensor_new(uint32_t word, int ndim, const int64_t *sizes, const int64_
   return make(tensor_type, word, ndim, sizes, strides, offset, storage);
 }
 
-PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides) {
-  int itemsize = weft_itemsize((int)(word & WEFT_WORD_DTYPE));
-  int64_t numel = checked_numel(ndim, sizes, itemsize);
-  if (numel < 0) return nullptr;
-  int64_t bytes = numel * itemsize;
-  if (strides && numel > 0) {
-    int64_t reach;
-    bool overflow = false;
-    bytes = 1;
-    for (int i = 0; i < ndim; i++)
-      overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) || __builtin_add_overflow(bytes, reach, &bytes);
-    if (overflow || __builtin_mul_overflow(bytes, itemsize, &bytes) || !window_inside(ndim, sizes, strides, 0, itemsize, bytes)) {
-      Ref size_list(list_of(ndim, sizes)), stride_list(list_of(ndim, strides));
-      return PyErr_Format(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%S and strides=%S", size_list.get(),
-                          stride_list.get());
-    }
-  }
-  WeftStorage *storage = storage_new(bytes, (int)(word >> 8 & 15), (int)(word >> 12 & 15));
-  return storage ? make(tensor_type, word, ndim, sizes, strides, 0, storage) : nullptr;
-}
-
 PyObject *empty_row_major(uint32_t word, const int64_t *dims, int64_t numel, int64_t bytes) {
   WeftStorage *storage = storage_new(bytes, (int)(word >> 8 & 15), (int)(word >> 12 & 15));
   if (!storage) return nullptr;
@@ -197,6 +176,71 @@ PyObject *empty_row_major(uint32_t word, const int64_t *dims, int64_t numel, int
   const int ndim = (int)((word & WEFT_WORD_NDIM) >> 16);
   for (int i = 0; i < ndim; i++) t->sizes[i] = dims[i], t->strides[i] = dims[ndim + i];
   return as_object(t);
+}
+
+PyObject *empty_like_row_major(const WeftTensor *t, int dtype) {
+  const int ndim = WEFT_NDIM(t);
+  WeftStorage *storage = storage_new(t->numel * weft_itemsize(dtype), (int)(t->word >> 8 & 15), (int)(t->word >> 12 & 15));
+  if (!storage) return nullptr;
+  WeftTensor *out = allocate(tensor_type);
+  if (!out) {
+    storage_decref(storage);
+    return nullptr;
+  }
+  out->word = (t->word & (WEFT_WORD_DEVICE | WEFT_WORD_NDIM | WEFT_WORD_CONTIGUOUS)) | (uint32_t)dtype;
+  if (__builtin_expect((*ambient() & WEFT_AMBIENT_INFERENCE) != 0, 0)) out->word |= WEFT_WORD_INFERENCE;
+  out->storage = storage;
+  out->numel = t->numel;
+  out->sizes = out->dims;
+  out->strides = out->dims + WEFT_INLINE_NDIM;
+  int64_t step = 1;
+  for (int i = ndim - 1; i >= 0; i--) {
+    const int64_t size = out->sizes[i] = t->sizes[i];
+    out->strides[i] = step;
+    step *= size > 1 ? size : 1;
+  }
+  return as_object(out);
+}
+
+// `empty` of a row-major layout of few dims, which most results have: one walk over the sizes. NULL without an exception: the sizes are
+// none, which the general way words.
+static PyObject *empty_of_few_dims(uint32_t word, int ndim, const int64_t *sizes, int itemsize) {
+  int64_t dims[2 * WEFT_INLINE_NDIM], step = 1, bytes;
+  bool none = false, odd = false;
+  for (int i = ndim - 1; i >= 0; i--) {
+    const int64_t size = sizes[i];
+    dims[i] = size;
+    dims[ndim + i] = step;
+    none |= size == 0;
+    odd |= size < 0 || __builtin_mul_overflow(step, size > 1 ? size : 1, &step);
+  }
+  if (__builtin_expect(__builtin_mul_overflow(step, itemsize, &bytes) || odd, 0)) return nullptr;
+  return empty_row_major((word & kKept) | (uint32_t)ndim << 16 | WEFT_WORD_CONTIGUOUS, dims, none ? 0 : step, none ? 0 : bytes);
+}
+
+PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides) {
+  int itemsize = weft_itemsize((int)(word & WEFT_WORD_DTYPE));
+  if (!strides && ndim <= WEFT_INLINE_NDIM) {
+    PyObject *out = empty_of_few_dims(word, ndim, sizes, itemsize);
+    if (out || PyErr_Occurred()) return out;
+  }
+  int64_t numel = checked_numel(ndim, sizes, itemsize);
+  if (numel < 0) return nullptr;
+  int64_t bytes = numel * itemsize;
+  if (strides && numel > 0) {
+    int64_t reach;
+    bool overflow = false;
+    bytes = 1;
+    for (int i = 0; i < ndim; i++)
+      overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) || __builtin_add_overflow(bytes, reach, &bytes);
+    if (overflow || __builtin_mul_overflow(bytes, itemsize, &bytes) || !window_inside(ndim, sizes, strides, 0, itemsize, bytes)) {
+      Ref size_list(list_of(ndim, sizes)), stride_list(list_of(ndim, strides));
+      return PyErr_Format(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%S and strides=%S", size_list.get(),
+                          stride_list.get());
+    }
+  }
+  WeftStorage *storage = storage_new(bytes, (int)(word >> 8 & 15), (int)(word >> 12 & 15));
+  return storage ? make(tensor_type, word, ndim, sizes, strides, 0, storage) : nullptr;
 }
 
 static PyObject *alias_as(PyTypeObject *type, uint32_t word, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides,
@@ -274,7 +318,7 @@ static void tensor_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   if (t->flags & WEFT_FLAG_TRACKED) PyObject_GC_UnTrack(self);
   if (t->weakrefs) PyObject_ClearWeakRefs(self);
-  tensor_clear(self);
+  if (t->grad_fn || t->grad || t->view_of || t->hooks || t->dict || t->view_link) tensor_clear(self);
   storage_decref(std::exchange(t->storage, nullptr));
   if (t->sizes && t->sizes != t->dims) free(t->sizes);
   if (type == tensor_type && n_free < kFreeLimit) {
@@ -335,6 +379,18 @@ static PyObject *empty_function(PyObject *, PyObject *args, PyObject *kwargs) {
   return empty(weft_word(dtype, type, device_index(type, index), 0), ndim, sizes, stride_arg == Py_None ? nullptr : strides);
 }
 
+// A copy with tuples for lists, as native views have them: they take less to make. `arguments` may be NULL.
+static PyObject *without_lists(PyObject *arguments) {
+  const Py_ssize_t n = arguments ? PyTuple_GET_SIZE(arguments) : 0;
+  Ref all(PyTuple_New(n));
+  for (Py_ssize_t i = 0; all && i < n; i++) {
+    PyObject *given = PyTuple_GET_ITEM(arguments, i), *kept = PyList_CheckExact(given) ? PyList_AsTuple(given) : Py_NewRef(given);
+    if (!kept) return nullptr;
+    PyTuple_SET_ITEM(all.get(), i, kept);
+  }
+  return all.release();
+}
+
 // alias(base, sizes, strides, offset, op=None, arguments=(), dtype=None): a view of base's storage, without autograd, read in
 // items of `dtype`; with an op, op(base, *arguments) to `_view_of`
 static PyObject *alias_function(PyObject *, PyObject *args) {
@@ -350,9 +406,9 @@ static PyObject *alias_function(PyObject *, PyObject *args) {
   if (n != ndim) return PyErr_Format(PyExc_RuntimeError, "alias(): %d strides for %d sizes", n, ndim);
   Ref view(alias_in(read_in ? dtype_code(read_in) : WEFT_DTYPE(as_tensor(base)), as_tensor(base), ndim, sizes, strides, offset));
   if (!view || op == Py_None || as_tensor(base)->word & WEFT_WORD_INFERENCE) return view.release();
-  Ref none(arguments ? Py_NewRef(arguments) : PyTuple_New(0));
+  Ref all(without_lists(arguments));
   WeftTensor *t = as_tensor(view.get());
-  t->view_of = none ? PyTuple_Pack(3, base, op, none.get()) : nullptr;
+  t->view_of = all ? PyTuple_Pack(3, base, op, all.get()) : nullptr;
   if (!t->view_of) return nullptr;
   t->view_version = t->storage->version;
   note_view(t, as_tensor(base));

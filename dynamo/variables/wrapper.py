@@ -6,6 +6,7 @@ found by running the class's `__torch_dispatch__` while tracing, on a wrapper of
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from typing import Any
 
@@ -19,6 +20,7 @@ from dynamo.breaks import NotConstant, Unsupported
 from dynamo.source import Converted
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import PLAIN
+from dynamo.variables.sequence import NamedTupleVariable
 from dynamo.variables.symint import symbolic
 from dynamo.variables.tensor import MEMORY, TO_PYTHON, TensorVariable, any_wrapper, wrap_result
 
@@ -119,13 +121,13 @@ def constructed(frame: Any, cls: Any, args: list, kwargs: dict) -> Variable:
     for name in ("__new__", "__init__"):
         frame.world.on_class(cls, name)
     try:
-        fakes = [given(a.realize(frame)) for a in args], {k: given(v.realize(frame)) for k, v in kwargs.items()}
-        positional, named = tuple(a.as_arg() for a in args), {k: v.as_arg() for k, v in kwargs.items()}
+        positional = [_argument(frame, a) for a in args]
+        named = {k: _argument(frame, v) for k, v in kwargs.items()}
     except NotConstant as e:
         raise Unsupported(breaks.UNKNOWN_VALUE, f"of {cls.__qualname__}, made of {e.args[0].describe()}") from None
     try:
         with opened(_LEVEL), overrides.DisableTorchFunctionSubclass():
-            fake = cls(*fakes[0], **fakes[1])
+            fake = cls(*[seen for seen, _ in positional], **{k: seen for k, (seen, _) in named.items()})
     except Exception as e:  # of the class's own code: it is run once more, in eager code, which raises it
         raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__qualname__}(…), which raises {type(e).__name__}: {e}") from e
     if type(fake) is not cls or not is_made(fake):
@@ -133,10 +135,26 @@ def constructed(frame: Any, cls: Any, args: list, kwargs: dict) -> Variable:
     if fake.requires_grad and output.grad_enabled:
         raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
     output.graph.line, output.recorded = output.user_line(), True
-    node = output.graph.call_function(cls, positional, named, val=as_meta(fake, False))
+    in_graph = tuple([arg for _, arg in positional]), {k: arg for k, (_, arg) in named.items()}
+    node = output.graph.call_function(cls, *in_graph, val=as_meta(fake, False))
     node.meta["wrapper"] = True
     output.note_modes(node)
     return WrapperVariable(node, fake, False)
+
+
+def _argument(frame: Any, variable: Variable) -> tuple[Any, Any]:
+    """An argument as the class sees it while tracing, and in the graph, which makes named tuples and frozen dataclasses itself."""
+    variable = variable.realize(frame)
+    cls: Any = variable.python_type()
+    if isinstance(variable, NamedTupleVariable):
+        parts = dict(zip(cls._fields, variable.items))
+    elif dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen and variable.source is None:  # type: ignore[attr-defined]
+        parts = {f.name: variable.getattr(frame, f.name) for f in dataclasses.fields(cls) if f.init}
+    else:
+        return given(variable), variable.as_arg()
+    made = {name: _argument(frame, part) for name, part in parts.items()}
+    node = frame.output.graph.call_function(cls, (), {name: arg for name, (_, arg) in made.items()}, val=None)
+    return cls(**{name: seen for name, (seen, _) in made.items()}), node
 
 
 class AsBefore:

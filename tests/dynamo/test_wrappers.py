@@ -1,7 +1,9 @@
 """Tensors of classes with a `__torch_dispatch__`, which are made of other tensors, in compiled functions."""
 
+import dataclasses
 import operator
 import re
+from typing import NamedTuple
 
 import pytest
 
@@ -212,3 +214,27 @@ def test_a_wrapper_that_is_a_leaf_is_made_by_python():
     counter = CompileCounter()
     found = weft.compile(f, backend=counter)(x)
     assert type(found) is Two and found.b.item() == 16 and found.requires_grad
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    sizes: tuple
+    inner: object = None
+
+
+class Named(NamedTuple):
+    sizes: tuple
+    inner: object = None
+
+
+@pytest.mark.parametrize("facts", [Facts, Named])
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_what_a_wrapper_is_told_is_made_in_the_graph(facts, backend):
+    def f(x):
+        told = facts(x.shape, facts((1, 2)))
+        return Two(x, x + 1, told) * 2
+
+    compiled = weft.compile(f, backend=backend, fullgraph=True)
+    for n in (2, 3):
+        wanted, found = f(weft.ones(n, 4)), compiled(weft.ones(n, 4))
+        assert found.tag == wanted.tag and type(found.tag) is facts and found.b.equal(wanted.b)

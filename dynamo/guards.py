@@ -199,7 +199,9 @@ def _hashed(value: Any) -> Any:
     t = type(value)
     if t is str or t is int or t is bool or value is None:
         return value
-    return tuple(map(_hashed, value)) if t is tuple else _identity(value)
+    if t is tuple:  # (the first ones tell most apart, and `==` the others)
+        return (len(value), *map(_hashed, value[:3]))
+    return _identity(value)
 
 
 def _show(value: Any) -> str:

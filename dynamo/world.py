@@ -71,7 +71,7 @@ class World:
 
     def __init__(self, output: OutputGraph):
         self.output = output
-        self.class_lookups: dict[tuple[int, int, str], Any] = {}  # (by ids: a metaclass may define `__eq__`)
+        self.class_lookups: dict[tuple[int, int, Any], Any] = {}  # (by ids: a metaclass may define `__eq__`)
         self.classes: dict[int, Object] = {id(aten.Tensor): TENSOR}
         self.bases_in_c: dict[int, tuple[type, ...]] = {}
         self.kept: list[type] = []  # keeps these ids from being reused
@@ -165,6 +165,14 @@ class World:
 
     def keeps(self, cls: type, base: type, names: tuple[str, ...]) -> bool:
         """Whether `cls` has under all these names what its base has; guarded as far as was looked."""
+        key = (id(cls), id(base), names)
+        if key in self.class_lookups:
+            return self.class_lookups[key]
+        self.kept.append(cls)
+        kept = self.class_lookups[key] = self._keeps(cls, base, names)
+        return kept
+
+    def _keeps(self, cls: type, base: type, names: tuple[str, ...]) -> bool:
         bases, mro = mro_of(base), mro_of(cls)
         found = [walk(bases, name) for name in names]
         if not base.__flags__ & IMMUTABLE or cls.__flags__ & IMMUTABLE or [*map(id, found)] != [id(walk(mro, n)) for n in names]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from aten import _native
 from aten.meta import Meta
 from aten.on_device import beside
 
@@ -86,7 +87,7 @@ class Plan:
     single results (`indices`), so that the other ones may be written in place.
     """
 
-    __slots__ = ("op", "needs", "names", "functions", "slots", "wanted", "single", "_sources")
+    __slots__ = ("op", "needs", "names", "functions", "slots", "wanted", "single", "tied", "_sources")
 
     def __init__(self, op: Any, needs: tuple[Any, ...]):
         self.op = op
@@ -110,6 +111,7 @@ class Plan:
             names.update(dict.fromkeys(n for n in wished if n not in ("g", "needs")))
             self.functions.append((fn, wished))
         self.names = tuple(names)
+        self.tied = tuple([n for n in names if n == "out" or n in core and needs[core[n]]]) if op.whole else ()
         results = {r[1]: i for i, r in enumerate(op.schema.returns) if len(r) > 1}
         self._sources: dict[str, tuple[str, int]] = {}
         for name in self.names:
@@ -151,7 +153,10 @@ class Plan:
         known["g"] = g
         known["needs"] = self.needs
         with beside((g, *saved)):
-            return self._run(known)
+            found = self._run(known)
+            if self.tied and _native.is_grad_enabled():
+                found = self.op.tie(found, [known[n] for n in self.tied])
+            return found
 
     def _run(self, known: dict[str, Any]) -> list[Any]:
         if isinstance(self.op.vjp_fn, tuple):

@@ -40,6 +40,8 @@ class Op(_native.NativeOp):
     native_fn: Any = None  # f(out, *core arguments) on plain CPU tensors, or NotImplemented (native/native_kernel.h)
     anywhere_fn: Any = None
     vjp_fn: Any = None
+    whole = False  # each gradient is recorded as a function of all that is kept for it, also of what chooses among slopes alone
+    tie: Any = None  # which does that (aten/ops/put.py)
     jvp_fn: Any = None
     batch_fn: Any = None
     decompose_fn: Any = None

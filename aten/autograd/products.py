@@ -6,7 +6,7 @@ from aten import _native
 from aten.autograd.engine import grad
 from aten.autograd.grad_mode import enable_grad
 from aten.meta import Meta, is_transposed
-from aten.op import registry
+from aten.op import Op, registry
 
 
 def matmul_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -49,18 +49,20 @@ def split_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _pool_backward(node: Any, grads: tuple[Any, ...], general: Any) -> tuple[Any, ...]:
-    g, (places, sizes, windows) = grads[0], node.saved
+    g, (places, sizes, windows, x) = grads[0], node.saved
     if g is None:
         return (None,)
     if not _native.is_grad_enabled() and not _native.is_tracer(g):
         found = _native.pool_backward(g.contiguous(), places, sizes, windows)
         if found is not NotImplemented:
             return (found,)
-    return (general(g, places, sizes, *windows),)
+    found = (general(g, places, sizes, *windows),)
+    return tuple(Op.tie(found, [x])) if _native.is_grad_enabled() else found
 
 
 def max_pool_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of the largest elements of windows: their gradients where they stood. Saved are their places, the sizes and the windows."""
+    """Of the largest elements of windows: their gradients where they stood. Saved are their places, the sizes, the windows and the
+    input."""
 
     def general(g: Any, places: Any, sizes: Any, n: int, *windows: Any) -> Any:
         lead = len(sizes) - n
@@ -74,7 +76,7 @@ def max_pool_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def avg_pool_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of the means of windows: shares of their gradients. Saved are the sizes and the windows."""
+    """Of the means of windows: shares of their gradients. Saved are the sizes, the windows and the input."""
 
     def general(g: Any, places: Any, sizes: Any, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
         create = _native.is_grad_enabled()

@@ -142,14 +142,16 @@ PoolWindows windows_of(const PoolJob &p, WeftTensor *x) {
   return w;
 }
 
-// The Node of a pooling of n dims: kept are the places of the largest elements (NULL: none), the sizes and the windows.
+// The Node of a pooling of n dims: kept are the places of the largest elements (NULL: none), the sizes, the windows and the input,
+// of which gradients are recorded as functions.
 bool record_pool(NativeOp *op, const PoolWindows &w, WeftTensor *x, WholeOp which, PyObject *places, PyObject *const *outputs, int n_outputs) {
-  Ref sizes(int_tuple(WEFT_NDIM(x), x->sizes)), saved(PyTuple_New(3));
+  Ref sizes(int_tuple(WEFT_NDIM(x), x->sizes)), saved(PyTuple_New(4));
   Ref windows(Py_BuildValue("i(LL)(LL)(LL)(LL)", op->code, w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.padding[0], w.padding[1], w.dilation[0], w.dilation[1]));
   if (!sizes || !saved || !windows) return false;
   PyTuple_SET_ITEM(saved.get(), 0, Py_NewRef(places ? places : Py_None));
   PyTuple_SET_ITEM(saved.get(), 1, sizes.release());
   PyTuple_SET_ITEM(saved.get(), 2, windows.release());
+  PyTuple_SET_ITEM(saved.get(), 3, Py_NewRef(as_object(x)));
   PyObject *input = as_object(x);
   return record(op->node_name, whole_backwards[which], &input, 1, outputs, n_outputs, saved.get()) == 0;
 }

@@ -68,12 +68,49 @@ closed(
     lambda x, low, high: x.clamp(low, high),
     lambda t, x, low, high: _where((x <= low) | (x >= high), 0.0, t),
     "x limited to [low, high].",
+    whole=True,
 )
 closed(
     "hardsigmoid_core(Tensor input) -> Tensor",
     lambda x: (x + 3).clamp(0, 6) / 6,
     lambda t, x: _where((x > -3) & (x < 3), t / 6, 0.0),
     "Piecewise linear sigmoid.",
+    whole=True,
+)
+closed(
+    "leaky_relu_core(Tensor input, float slope) -> Tensor",
+    lambda x, slope: _where(x > 0, x, x * slope),
+    lambda t, x, slope: _where(x > 0, t, t * slope),
+    "x, times slope below 0.",
+    whole=True,
+)
+closed(
+    "hardshrink_core(Tensor input, float lambd) -> Tensor",
+    lambda x, l: _where((x >= -l) & (x <= l), 0, x),
+    lambda t, x, y: _where((x >= -y) & (x <= y), 0, t),
+    "0 within lambd of 0, else x.",
+    whole=True,
+)
+closed(
+    "softshrink_core(Tensor input, float lambd) -> Tensor",
+    lambda x, l: _where(x > l, x - l, _where(x < -l, x + l, x * 0)),
+    lambda t, x, y: _where((x >= -y) & (x <= y), 0, t),
+    "x shrunk towards 0 by lambd.",
+    whole=True,
+)
+closed(
+    "threshold_core(Tensor input, float threshold, float value) -> Tensor",
+    lambda x, t, v: _where(x <= t, v, x),
+    lambda t, x, y: _where(x <= y, 0, t),
+    "x above the threshold, else value.",
+    whole=True,
+)
+closed(
+    "prelu_core(Tensor input, Tensor weight) -> Tensor",
+    lambda x, weight: _where(x > 0, x, weight * x),
+    (lambda t, x, y: _where(x > 0, t, y * t), lambda t, x: _where(x > 0, 0, x * t)),
+    "x, times weight below 0.",
+    whole=True,
 )
 closed(
     "hardswish_core(Tensor input) -> Tensor",
@@ -128,20 +165,20 @@ def _prelu(x, weight):
         weight = weight.reshape(sizes)
     elif weight.ndim:
         weight = weight.reshape([1] * x.ndim)
-    return _where(x > 0, x, weight * x)
+    return ops.prelu_core(x, weight)
 
 
 def _softshrink(x, lambd):
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return _where(x > lambd, x - lambd, _where(x < -lambd, x + lambd, x * 0))
+    return ops.softshrink_core(x, lambd)
 
 
 _activation("relu6", "", lambda x: _hardtanh(x, 0.0, 6.0), "min(max(x, 0), 6).")
 _activation(
     "leaky_relu",
     "float negative_slope=0.01",
-    lambda x, slope: _where(x > 0, x, x * slope),
+    lambda x, slope: ops.leaky_relu_core(x, slope),
     "x, times negative_slope below 0.",
 )
 _activation("elu", "float alpha=1.0", lambda x, alpha: ops.elu_core(x, alpha, 1.0, 1.0), "x, or alpha * (exp(x) - 1) below 0.")
@@ -190,7 +227,7 @@ _activation(
 _activation(
     "hardshrink",
     "float lambd=0.5",
-    lambda x, l: _where((x >= -l) & (x <= l), 0, x),
+    lambda x, lambd: ops.hardshrink_core(x, lambd),
     "0 within lambd of 0, else x.",
     method=True,
     inplace=False,
@@ -198,7 +235,7 @@ _activation(
 _activation(
     "threshold",
     "float threshold, float value",
-    lambda x, t, v: _where(x <= t, v, x) if category(x.dtype) >= 2 else _where(x <= int(t), int(v), x),
+    lambda x, t, v: ops.threshold_core(x, t, v) if category(x.dtype) >= 2 else _where(x <= int(t), int(v), x),
     "x above the threshold, else value.",
 )
 _activation("logsigmoid", "", lambda x: ops.logsigmoid_core(x), "log(sigmoid(x)).", inplace=False)

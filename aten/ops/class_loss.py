@@ -56,14 +56,17 @@ def _(out, x, target, ignore_index):
     out[0][...], out[1][...] = -np.where(kept, picked, 0).sum(dtype=np.float64), kept.sum()
 
 
+class_loss.whole = True
+
+
 @class_loss.vjp
-def _(g, input_meta, target, ignore_index):
+def _(g, input, target, ignore_index):
     if g[0] is None:
         return None
-    dim = 1 if input_meta.ndim > 1 else 0
+    dim = 1 if input.ndim > 1 else 0
     kept = ops.ne(target, ignore_index)
     safe = ops.where(kept, target, 0).to(dtypes.int64).unsqueeze(dim)
-    zeros = ops.full(list(input_meta.sizes), 0, dtype=g[0].dtype, device=input_meta.device)
+    zeros = ops.full(list(input.shape), 0, dtype=g[0].dtype, device=input.device)
     return ops.scatter_add(zeros, dim, safe, ops.where(kept, -g[0], 0).unsqueeze(dim))
 
 

@@ -41,9 +41,9 @@ def _refused(name: str) -> Callable[..., Any]:
     return lambda tangents, *args: Missing(name)()
 
 
-def closed(declaration: str, definition: Callable[..., Any], derivative: Any, doc: str) -> Op:
+def closed(declaration: str, definition: Callable[..., Any], derivative: Any, doc: str, *, whole: bool = False) -> Op:
     """A hidden op: `definition(*core arguments)` in ops; derivatives as in `pointwise.py`. None: there is none, and to ask for it
-    is an error."""
+    is an error. whole: as in `Op`."""
 
     def rule(*args: Any) -> Meta:
         return pointwise_meta(*args)
@@ -51,6 +51,7 @@ def closed(declaration: str, definition: Callable[..., Any], derivative: Any, do
     rule.__doc__ = doc
     made = op(declaration, tags=("pointwise", "fused", "hidden"), promote="same")(rule)
     made._core = made.schema.params
+    made.whole = whole
     made.decompose(_in_float32(definition))
     if derivative is None:
         public = made.name.removesuffix("_core")

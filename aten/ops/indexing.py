@@ -107,7 +107,8 @@ def gather_class(input: Meta, dim: int, index: Meta) -> Meta:
 
 
 gather_class.decompose(lambda input, dim, index: gather(input, dim, index))
-gather_class.vjp(lambda g, dim, index, input_meta: scatter_add(zeros_of(input_meta, g), dim, index, g))
+gather_class.whole = True
+gather_class.vjp(lambda g, input, dim, index: scatter_add(zeros_of(Meta.of(input), g), dim, index, g))
 
 
 @gather_class.kernel

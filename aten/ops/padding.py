@@ -34,7 +34,8 @@ def extended_pad_backward(grad: Meta, sizes: list[Any], pad: list[Any], mode: st
     return grad.like(sizes=sizes)
 
 
-extended_pad.vjp(lambda g, input_meta, pad, mode: extended_pad_backward(g, list(input_meta.sizes), pad, mode))
+extended_pad.vjp(lambda g, input, pad, mode: extended_pad_backward(g, list(input.shape), pad, mode))
+extended_pad.whole = True
 extended_pad.jvp(lambda tangents, input, pad, mode, out: extended_pad(tangents[0], pad, mode))
 extended_pad_backward.vjp(lambda g, pad, mode: extended_pad(g, pad, mode))
 extended_pad_backward.jvp(lambda tangents, grad, sizes, pad, mode, out: extended_pad_backward(tangents[0], sizes, pad, mode))

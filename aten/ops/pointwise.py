@@ -203,7 +203,7 @@ for _row in table.values():
     if _row.numpy is not None:
         unary(_row.name, _row.numpy, promote="same" if "i" in _row.eager else "float", derivative=_row.derivative)
 unary("frac", via(lambda x: x - np.trunc(x)), promote="same", check=float_only, derivative=lambda t: t)
-unary(
+_relu = unary(
     "relu",
     via(lambda x: np.where(x < 0, np.zeros((), x.dtype), x)),
     promote="same",
@@ -211,6 +211,7 @@ unary(
     check=_no_bool("Boolean inputs not supported for relu"),
     doc="max(x, 0); NaN stays.",
 )
+_relu.whole = True
 unary(
     "silu",
     via(lambda x: x * numerics.sigmoid(x)),
@@ -454,7 +455,7 @@ binary(
     check=_no_two_bools("div_floor_cpu"),
     derivative=(lambda t: ops.zeros_like(t), lambda t: ops.zeros_like(t)),
 )
-binary(
+_copysign = binary(
     "copysign",
     np.copysign,
     promote="float",
@@ -463,6 +464,7 @@ binary(
         lambda t: ops.zeros_like(t),
     ),
 )
+_copysign.whole = True
 binary("hypot", np.hypot, numbers=False, derivative=(lambda t, x, out: t * (x / out), lambda t, y, out: t * (y / out)))
 binary(
     "nextafter",

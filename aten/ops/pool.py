@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops, registry
@@ -56,6 +57,10 @@ def _prepare(
     return kernel, stride, padding, dilation, out, after
 
 
+def _watched(x: Any) -> Any:
+    return ops.watched(x) if x.requires_grad and _native.is_grad_enabled() else x
+
+
 def _flat_windows(x: Any, kernel: list[int], stride: list[int], dilation: list[int], out: list[int]) -> Any:
     shown = windows(x, kernel, stride, dilation)
     n = len(kernel)
@@ -77,7 +82,7 @@ def _max_pool(n: int) -> None:
             f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode
         )
         low = -math.inf if input.dtype.is_floating_point else -(1 << (8 * input.dtype.itemsize - 1)) * input.dtype.is_signed
-        flat = _flat_windows(padded(input, padding, after, low), kernel, stride, dilation, out)
+        flat = _flat_windows(padded(_watched(input), padding, after, low), kernel, stride, dilation, out)
         values, at = ops.max_dim(flat, -1)
         if not return_indices:
             return values
@@ -116,7 +121,8 @@ def _avg_pool(n: int) -> None:
         )
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
-        total = ops.sum(_flat_windows(padded(input, padding, after), kernel, stride, dilation, out), [-1], dtype=input.dtype)
+        flat = _flat_windows(padded(_watched(input), padding, after), kernel, stride, dilation, out)
+        total = ops.sum(flat, [-1], dtype=input.dtype)
         if divisor_override is not None:
             return (
                 total / divisor_override
@@ -168,7 +174,7 @@ def _adaptive_avg(n: int) -> None:
         """Means of as many nearly equal parts as asked."""
         _check_rank(f"adaptive_avg_pool{n}d", input, n)
         if input.dtype.is_floating_point and _divide(input.shape[-n:], _output_size(input, output_size, n)):
-            return _means_of_parts(input, _output_size(input, output_size, n))
+            return _means_of_parts(_watched(input), _output_size(input, output_size, n))
         return part_means(input, _output_size(input, output_size, n))
 
 
@@ -208,7 +214,8 @@ def _(grad, sizes):
 
 part_means.kernel(by_definition(lambda *args: part_means.decompose_fn(*args)))
 part_means_backward.kernel(by_definition(lambda *args: part_means_backward.decompose_fn(*args)))
-part_means.vjp(lambda g, outs, input_meta: part_means_backward(g, list(input_meta.sizes[len(input_meta.sizes) - len(outs) :])))
+part_means.vjp(lambda g, input, outs: part_means_backward(g, list(input.shape[input.ndim - len(outs) :])))
+part_means.whole = True
 part_means_backward.vjp(lambda g, sizes, grad_meta: part_means(g, list(grad_meta.sizes[len(grad_meta.sizes) - len(sizes) :])))
 
 
@@ -244,7 +251,7 @@ def _adaptive_max(n: int) -> None:
         if input.dtype.is_floating_point and all(equal):  # windows side by side
             kernel = [s // w for s, w in zip(sizes, wanted)]
             return getattr(ops, f"max_pool{n}d")(input, kernel, return_indices=return_indices)
-        x, places, lead = input, [], input.ndim - n
+        x, places, lead = _watched(input), [], input.ndim - n
         empty = next((d for d in range(lead - 1, input.ndim) if is_empty(input.shape[d])), None)
         if empty is not None and (lead == 1 or empty != 0):
             raise RuntimeError(

@@ -1,5 +1,6 @@
 """Views replaced: a tensor with the elements that a view shows replaced by those of another."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -181,6 +182,35 @@ def replace_values(input: Meta, src: Meta) -> Meta:
 
 replace_values.decompose(lambda input, src: ops.alias(src))
 replace_values.vjp((lambda g: g, lambda g: None))
+
+
+@op("tied(Tensor input, Tensor[] others) -> Tensor", tags=["fused", "function_only", "hidden"])
+def tied(input: Meta, others: list[Meta]) -> Meta:
+    """input, which has the history of the others too: their gradients by it are zeros."""
+    return input.like()
+
+
+tied.decompose(lambda input, others: ops.clone(input))
+tied.vjp(lambda g, needs, others_meta: (g, [_zeros(m) if need else None for m, need in zip(others_meta, needs[1])]))
+tied.jvp(lambda tangents, input, others, out: _zeros(Meta.of(out)) if tangents[0] is None else tangents[0])
+
+
+def _zeros(meta: Meta) -> Any:
+    return ops.zeros(list(meta.sizes), dtype=meta.dtype, device=meta.device)
+
+
+@tied.batch
+def _(n, dims, input, others):
+    return ops.clone(input), dims[0]
+
+
+def tie(found: Sequence[Any], to: Sequence[Any]) -> list[Any]:
+    """Gradients that are recorded as functions of these tensors too, by which nothing flows back."""
+    to = [t for t in to if t.requires_grad]
+    return [f if f is None or not to else tied(f, to) for f in found]
+
+
+Op.tie = staticmethod(tie)
 
 
 @op("replace_data(Tensor input, Tensor src) -> Tensor", tags=["fused", "function_only", "hidden"])

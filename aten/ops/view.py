@@ -545,6 +545,18 @@ alias.put(lambda base, new: new)
 alias.batch(lambda n, dims, x: (alias(x), dims[0]))
 
 
+@op("watched(Tensor input) -> Tensor", kind="view", tags=["function_only", "hidden"])
+def watched(input: Meta) -> Meta:
+    """The same tensor, whose gradient is recorded as a function of it: composites of which that is true take theirs so."""
+    return input.view(input.sizes, input.strides, input.offset)
+
+
+watched.whole = True
+watched.vjp(lambda g, input: g)
+watched.put(lambda base, new: new)
+watched.batch(lambda n, dims, x: (watched(x), dims[0]))
+
+
 @op("detach(Tensor input) -> Tensor", kind="view", tags=["constant"], native="copy")
 def detach(input: Meta) -> Meta:
     """The same memory, cut from the graph of gradients."""

@@ -42,7 +42,7 @@ def leaky_relu(v, x, slope):
 
 @define()
 def leaky_relu_backward(v, g, x, slope):
-    return v.where(x > 0, g, 0) + v.where(x > 0, 0, g) * slope
+    return v.where(x > 0, g, g * slope)
 
 
 @define()
@@ -51,9 +51,8 @@ def softshrink(v, x, size, minus):
 
 
 @define()
-def softshrink_backward(v, g, x, size, minus):
-    rest = v.where(x > size, 0, g)
-    return v.where(x < minus, 0, rest) * 0 + v.where(x < minus, rest, 0) + v.where(x > size, g, 0)
+def softshrink_backward(v, g, x, low, high):
+    return v.where(v.bitwise_and(x >= low, x <= high), 0, g)
 
 
 @define()

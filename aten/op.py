@@ -300,10 +300,16 @@ def alias_of(name: str, target: Op) -> Op:
     return target
 
 
+_NODES = {  # where PyTorch's op, or its own derivative of it, has another name
+    "row_major": "Clone", "cast": "ToCopy", "copy": "CopyBackwards", "max_dim": "Max", "min_dim": "Min", "square": "Pow",
+    "layer_norm": "NativeLayerNorm", "clamp": "ClampBackward1",
+}  # fmt: skip
+
+
 def node_name(op_name: str) -> str:
     """'add' → 'AddBackward0', 'log_softmax' → 'LogSoftmaxBackward0'; copies of every layout are clones."""
-    op_name = "clone" if op_name == "row_major" else op_name
-    return "".join(part.capitalize() for part in op_name.strip("_").split("_")) + "Backward0"
+    name = _NODES.get(op_name) or "".join(part.capitalize() for part in op_name.strip("_").split("_"))
+    return name if "Backward" in name else f"{name}Backward0"
 
 
 def lookup(name: str) -> Op:

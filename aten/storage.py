@@ -146,7 +146,6 @@ for _name, _fn in {
     "_cdata": property(hash),
     "_untyped": _unchanged,
     "new": lambda self: UntypedStorage(0, device=self.device),
-    "resizable": lambda self: True,
     "__sizeof__": lambda self: object.__sizeof__(self) + self.nbytes(),
 }.items():
     setattr(UntypedStorage, _name, _fn)
@@ -386,7 +385,7 @@ _TYPED: dict[str, Any] = {
     "is_pinned": lambda self, device=None: self._untyped_storage.is_pinned(),
     "is_shared": lambda self: False,
     "get_device": lambda self: self._untyped_storage.get_device(),
-    "resizable": lambda self: True,
+    "resizable": lambda self: self._untyped_storage.resizable(),
     "__sizeof__": lambda self: object.__sizeof__(self) + self.nbytes(),
     **{name: (lambda dtype: lambda self: self._to(dtype))(getattr(dtypes, d)) for name, d in _CONVERSIONS.items()},
 }

@@ -259,7 +259,7 @@ def backward(
     if inputs is not None:
         inputs = _as_tuple(tuple(inputs.values()) if isinstance(inputs, dict) else inputs)
         if not inputs:
-            raise RuntimeError("'inputs' argument to backward cannot be empty.")
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
     if create_graph and not _warned_of_cycle:
         _warn_of_cycle()

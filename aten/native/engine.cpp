@@ -385,7 +385,11 @@ PyObject *call_backward(WeftNode *node, PyObject *grads) {
   return hooks ? result.release() : nullptr;
 }
 
-typedef std::priority_queue<std::pair<uint64_t, uint32_t>> Ready;
+// What may run, the latest node first. Leaves are all as late as can be: they run as PyTorch's heap has them, which compares no more.
+struct Earlier {
+  bool operator()(const std::pair<uint64_t, uint32_t> &a, const std::pair<uint64_t, uint32_t> &b) const { return a.first < b.first; }
+};
+typedef std::priority_queue<std::pair<uint64_t, uint32_t>, std::vector<std::pair<uint64_t, uint32_t>>, Earlier> Ready;
 
 void settle(Walk &walk, Ready &ready, uint32_t i) {
   if (--walk.tasks[i].waiting == 0) ready.push({walk.tasks[i].node->sequence, i});

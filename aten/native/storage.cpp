@@ -50,10 +50,13 @@ static PyObject *compare(PyObject *a, PyObject *b, int op) {
 
 static Py_hash_t hash(PyObject *self) { return (Py_hash_t)(reinterpret_cast<uintptr_t>(of(self)) >> 4); }
 
+static bool is_resizable(const WeftStorage *storage) { return !(storage->flags & WEFT_STORAGE_EXTERNAL) && !storage->exports; }
+static PyObject *resizable(PyObject *self, PyObject *) { return PyBool_FromLong(is_resizable(of(self))); }
+
 // Another length, keeping what fits: the memory of tensors on it moves. Bytes that others see are not given back.
 bool storage_resize(WeftStorage *storage, int64_t bytes) {
   if (bytes == storage->nbytes) return true;
-  if ((storage->flags & WEFT_STORAGE_EXTERNAL) || storage->exports) {
+  if (!is_resizable(storage)) {
     PyErr_SetString(PyExc_RuntimeError, "Trying to resize storage that is not resizable");
     return false;
   }
@@ -163,6 +166,7 @@ static PyMethodDef functions[] = {{"tensor_on", tensor_on, METH_VARARGS, "tensor
 static PyMethodDef methods[] = {{"data_ptr", data_ptr, METH_NOARGS, "address of the first byte; 0 if there is none"},
                                 {"nbytes", nbytes, METH_NOARGS, "size in bytes"},
                                 {"resize_", storage_resize_, METH_O, "resize_(nbytes): another length, keeping what fits"},
+                                {"resizable", resizable, METH_NOARGS, "whether the memory may move: nobody else shows it, and it is our own"},
                                 {"size", nbytes, METH_NOARGS, "size in bytes"},
                                 {nullptr, nullptr, 0, nullptr}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, (void *)storage_dealloc},

@@ -207,7 +207,7 @@ tril = _triangle("tril", np.tril, "The lower triangle of matrices, zeros elsewhe
 triu = _triangle("triu", np.triu, "The upper triangle of matrices, zeros elsewhere.")
 
 
-@op("copy(Tensor input, Tensor src, bool non_blocking=False) -> Tensor", tags=["layout", "function_only"])
+@op("copy(Tensor input, Tensor src, bool non_blocking=False) -> Tensor", tags=["layout", "function_only", "scalars"])
 def copy(input: Meta, src: Meta) -> Meta:
     """src broadcast to the sizes of input and cast to its dtype: what copy_ puts there."""
     _check_broadcast(src.sizes, input.sizes)
@@ -246,8 +246,10 @@ def _(g, needs, src_meta):
     return own, given if needs[1] else None
 
 
-@copy.special(lambda input, src, non_blocking: not same(input.device, src.device))
+@copy.special(lambda input, src, non_blocking: not hasattr(src, "device") or not same(input.device, src.device))
 def _(input, src, non_blocking):
+    if not hasattr(src, "device"):
+        return ops.fill(input, src)
     if input.device.type in ("cpu", "meta"):
         return copy(input, ops.to_device(src, input.device))
     move = ops.to_device_ahead if non_blocking else ops.to_device

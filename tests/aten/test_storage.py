@@ -184,3 +184,12 @@ def test_an_untyped_storage_of_a_sequence_has_its_bytes(items, bytes_):
 def test_an_untyped_storage_is_refused(args, error):
     with pytest.raises(error):
         weft.UntypedStorage(*args)
+
+
+def test_memory_that_others_show_is_not_resizable():
+    x = weft.zeros(3)
+    assert x.untyped_storage().resizable()
+    array = x.numpy()
+    assert not x.untyped_storage().resizable() and not weft.from_numpy(array).untyped_storage().resizable()
+    with pytest.raises(RuntimeError, match="not resizable"):
+        x.resize_(100)

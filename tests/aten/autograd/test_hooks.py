@@ -84,3 +84,15 @@ def test_of_leaves_with_one_gradient_the_last_keeps_it_itself():
     a, b = weft.ones(2, 2, requires_grad=True), weft.ones(2, 2, requires_grad=True)
     Both.apply(a, b)[1].sum().backward()
     assert a.grad.data_ptr() != b.grad.data_ptr() and seen[0] in (a.grad.data_ptr(), b.grad.data_ptr())
+
+
+def test_leaves_of_one_node_are_come_to_in_the_order_of_its_inputs():
+    def order(f):
+        leaves, seen = [weft.tensor(float(k + 1), requires_grad=True) for k in range(3)], []
+        for k, leaf in enumerate(leaves):
+            leaf.register_hook(lambda g, k=k: seen.append(k))
+        f(*leaves).backward()
+        return seen
+
+    assert order(lambda x, y, z: x * y * z) == [2, 0, 1]  # (as PyTorch 2.13 answers: z is the outer product's own)
+    assert order(lambda x, y, z: x * (y * z)) == [0, 1, 2]

@@ -186,3 +186,14 @@ def test_double_backward_through_a_function_and_once_differentiable():
     (g,) = aten.autograd.grad(Once.apply(x), x, tensor([1.0], requires_grad=True), create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         g.backward()
+
+
+def test_copy_takes_a_number():
+    assert aten.zeros(3, dtype=aten.int64).copy_(2.7).tolist() == [2, 2, 2]
+    x = leaf(1.0, 2.0, 3.0)
+    y = x * 2
+    y[1:].copy_(5)
+    (g,) = aten.autograd.grad(y.sum(), x)
+    assert y.tolist() == [2, 5, 5] and g.tolist() == [2, 0, 0]
+    with pytest.raises(TypeError, match="must be Tensor, not list"):
+        y.copy_([1, 2, 3])

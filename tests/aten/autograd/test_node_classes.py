@@ -51,3 +51,10 @@ def test_the_node_of_a_function():
     with pytest.raises(RuntimeError, match="Deletion of _grad_fn not allowed"):
         del y._grad_fn
     assert pickle.loads(pickle.dumps(x)).requires_grad
+
+
+def test_nodes_have_the_names_that_pytorch_gives_them():
+    x = aten.rand(3, requires_grad=True)
+    made = [x.double(), aten.zeros(3).copy_(x), x.max(0)[0], x.min(0)[0], x.clamp(0, 1), aten.layer_norm(x, [3])]
+    names = "ToCopyBackward0 CopyBackwards MaxBackward0 MinBackward0 ClampBackward1 NativeLayerNormBackward0"
+    assert [m.grad_fn.name() for m in made] == names.split()

@@ -302,6 +302,14 @@ def grad(
     outs, ins = _as_tuple(outputs), _as_tuple(inputs)
     if not ins:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    sparse = [hasattr(type(t), "_gradient") for t in ins]
+    if any(sparse):  # autograd goes through their values
+        values = tuple([t._val if of_values else t for t, of_values in zip(ins, sparse)])
+        found = grad(
+            outputs, values, grad_outputs, retain_graph, create_graph,
+            allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
+        )  # fmt: skip
+        return tuple([t._gradient(g) if of_values and g is not None else g for t, g, of_values in zip(ins, found, sparse)])
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     keep = create_graph if retain_graph is None else retain_graph

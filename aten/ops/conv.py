@@ -61,13 +61,17 @@ def _check_steps(stride: list[int], padding: list[int], dilation: list[int]) -> 
         raise RuntimeError("dilation should be greater than zero")
 
 
+def _by(sizes: list[Any]) -> str:
+    return f"({' x '.join(map(str, sizes))})"
+
+
 def _result_sizes(sizes: Any, kernel: Any, before: Any, after: Any, stride: Any, dilation: Any) -> list[Any]:
     """Positions along each spatial dimension. Raises RuntimeError where a kernel is larger than what is padded."""
     wide = [s + b + a for s, b, a in zip(sizes, before, after)]
     for size, k, d in zip(wide, kernel, dilation):
         if exceeds((k - 1) * d + 1, size):
             raise RuntimeError(
-                f"Calculated padded input size per channel: {show(wide)}. Kernel size: {show(kernel)}. Kernel size "
+                f"Calculated padded input size per channel: {_by(wide)}. Kernel size: {_by(kernel)}. Kernel size "
                 "can't be greater than actual input size"
             )
     return [(w - d * (k - 1) - 1) // s + 1 for w, d, k, s in zip(wide, dilation, kernel, stride)]

@@ -445,8 +445,9 @@ def ctc_loss_of(log_probs, targets, input_lengths, target_lengths, blank, reduct
     used = (ops.arange(steps).unsqueeze(1) < frames) & ops.logical_not(impossible)
     found = loss.detach()
     loss = ops.replace_values(loss + ops.sum(ops.where(used.unsqueeze(2), logs, -math.inf).exp(), [0, 2]), loss)
-    if not zero_infinity:  # what is infinite has no slope
-        loss = loss + ops.sum(logs, [0, 2]) * ops.where(impossible, math.nan, 0.0)
+    if not zero_infinity:  # what is infinite has no slope; frames beyond the length have one of 0
+        slope = ops.where((ops.arange(steps).unsqueeze(1) < frames) & impossible, math.nan, 0.0)
+        loss = loss + ops.sum(logs * slope.unsqueeze(2), [0, 2])
         loss = ops.replace_values(loss, ops.where(impossible, math.inf, found))
     else:
         loss = ops.where(impossible, 0.0, loss)

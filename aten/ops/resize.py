@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta, channels_innermost, exceeds
 from aten.op import composite, ops
@@ -95,11 +96,13 @@ def _resized(
 ) -> Any:
     """x whose dims from `first` on become `out`."""
     dims = list(zip(range(first, first + len(out)), out, sizes, scales))
+    dtype = x.dtype
     if mode in _NEAREST:
+        if dtype.itemsize == 2 and x.requires_grad and _native.is_grad_enabled():
+            x = x.to(dtypes.float32)  # in which the gradients of all dims are added up
         for d, o, s, f in dims:
             x = ops.index_select(x, d, _nearest(o, s, f, mode == "nearest-exact"))
-        return x
-    dtype = x.dtype
+        return x.to(dtype)
     x = x if dtype.itemsize > 2 else x.to(dtypes.float32)
     for d, o, s, f in dims:
         if antialias:

@@ -115,6 +115,22 @@ def test_an_infinite_ctc_loss_has_no_slope():
         assert x.grad[:, 1].isfinite().all() and x.grad[:, 1].any()
 
 
+def test_frames_beyond_the_length_have_no_slope_in_an_infinite_ctc_loss():
+    x = weft.zeros(3, 2, 4, requires_grad=True)
+    loss = F.ctc_loss(x, weft.tensor([[1, 2], [1, 2]]), weft.tensor([0, 1]), weft.tensor([1, 2]), reduction="none")
+    loss.sum().backward()
+    assert loss.tolist() == [math.inf, math.inf]
+    assert not x.grad[:, 0].any() and x.grad[0, 1].isnan().all() and not x.grad[1:, 1].any()
+
+
+def test_gradients_of_resized_halves_are_added_up_in_float32():
+    g = weft.tensor([1.0] + [1 / 256] * 3).view(1, 1, 2, 2)
+    for mode in ("nearest", "nearest-exact"):
+        x = weft.ones(1, 1, 1, 1, dtype=weft.bfloat16, requires_grad=True)
+        F.interpolate(x, scale_factor=2, mode=mode).backward(g.bfloat16())
+        assert x.grad.item() == weft.tensor(1 + 3 / 256).bfloat16().item() != 1
+
+
 def test_unique_has_no_derivative():
     x = weft.ones(3, requires_grad=True)
     with pytest.raises(NotImplementedError, match="the derivative for '_unique2' is not implemented"):

@@ -213,3 +213,12 @@ def test_spmm_of_dense_matrices_is_captured_whole():
     a, x = weft.arange(4.0).view(2, 2) - 1, weft.arange(6.0).view(2, 3)
     assert weft.equal(weft.compile(layer, fullgraph=True)(a, x), weft.relu(a @ x))
     assert weft.equal(layer(a.to_sparse(), x), weft.relu(a @ x))
+
+
+@pytest.mark.parametrize("to", ["to_sparse", "to_sparse_csr"])
+def test_gradients_are_asked_of_sparse_leaves_too(to):
+    w = weft.nn.Parameter(getattr(weft.arange(4.0).view(2, 2), to)())
+    x = weft.ones(2, requires_grad=True)
+    gw, gx = weft.autograd.grad(weft.nn.functional.linear(x, w).sum(), (w, x))
+    assert gw.layout is w.layout and gw.to_dense().tolist() == [[0, 1], [1, 1]] and gx.tolist() == [2, 4]
+    assert weft.autograd.grad(x.sum(), (w, x), allow_unused=True)[0] is None

@@ -148,6 +148,8 @@ def _glu(x, dim):
 
 
 def _prelu(x, weight):
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.numel() != 1:
         if x.ndim == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")

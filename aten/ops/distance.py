@@ -79,6 +79,8 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, distance_funct
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) for a distance of the caller."""
     from aten.ops.loss import reduce_loss
 
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
     distance = distance_function or (lambda a, b: ops.pairwise_distance(a, b))
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -283,8 +283,9 @@ def istft(input, n_fft, hop_length, win_length, window, center, normalized, ones
     left = (n_fft - width) // 2
     window = ops.constant_pad_nd(window, [left, n_fft - width - left], 0)
     kind = "ortho" if normalized else "backward"
-    frames = ops.fft_irfft(x, n_fft, -1, kind) if one_sided else ops.fft_ifft(x, None, -1, kind)
-    frames = (frames if return_complex or one_sided else ops.real(frames)) * window
+    if not return_complex and not one_sided:  # of a real signal, which half of the frequencies describes
+        x, one_sided = x[..., : n_fft // 2 + 1], True
+    frames = (ops.fft_irfft(x, n_fft, -1, kind) if one_sided else ops.fft_ifft(x, None, -1, kind)) * window
     batch, count, total = x.shape[0], x.shape[1], n_fft + hop * (x.shape[1] - 1)
     at = (ops.arange(count, device=x.device).unsqueeze(1) * hop + ops.arange(n_fft, device=x.device)).reshape([-1])
     summed = ops.index_add(ops.zeros([batch, total], dtype=frames.dtype, device=x.device), 1, at, frames.reshape([batch, -1]))

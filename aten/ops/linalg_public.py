@@ -373,6 +373,9 @@ def orgqr(input, tau):
 @composite("ormqr(Tensor input, Tensor tau, Tensor other, bool left=True, bool transpose=False) -> Tensor")
 def ormqr(input, tau, other, left, transpose):
     """The product of reflections times a matrix (from the left or right, transposed if asked)."""
+    for name, x, least in (("input", input, 2), ("tau", tau, 1), ("other", other, 2)):
+        if x.ndim < least:
+            raise RuntimeError(f"torch.ormqr: {name} must have at least {least} dimension{'s' if least > 1 else ''}.")
     m = other.shape[-2] if left else other.shape[-1]
     result = other if left else adjoint(other)
     indices = range(tau.shape[-1])

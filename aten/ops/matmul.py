@@ -245,7 +245,7 @@ def _accumulated(name: str, operands: str, compute: Any, tags: Any = ()) -> None
 
 
 def _reduced_bmm(a, b):
-    return ops.sum(bmm(a, b), [0])
+    return ops.sum(bmm(a, b), [0], dtype=a.dtype)
 
 
 _accumulated("addmm", "mat1 mat2", mm)

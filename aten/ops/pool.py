@@ -151,6 +151,11 @@ def _output_size(input: Any, output_size: Any, n: int) -> list[int]:
     return [s if w is None else int(w) for w, s in zip(wanted, input.shape[-n:])]
 
 
+def _check_sizes(input: Any, output_size: Any, n: int) -> None:
+    if n > 1 and not is_int(output_size) and output_size is not None and input.ndim <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+
+
 def _check_rank(name: str, input: Any, n: int) -> None:
     """Raises RuntimeError unless the input is one sample or a batch of them."""
     if input.ndim in (n + 1, n + 2):
@@ -172,6 +177,7 @@ def _adaptive_avg(n: int) -> None:
     @composite(f"adaptive_avg_pool{n}d(Tensor input, Any output_size) -> Tensor", tags=["function_only"], compute="float32")
     def definition(input, output_size):
         """Means of as many nearly equal parts as asked."""
+        _check_sizes(input, output_size, n)
         _check_rank(f"adaptive_avg_pool{n}d", input, n)
         if input.dtype.is_floating_point and _divide(input.shape[-n:], _output_size(input, output_size, n)):
             return _means_of_parts(_watched(input), _output_size(input, output_size, n))
@@ -245,6 +251,7 @@ def _adaptive_max(n: int) -> None:
     )
     def definition(input, output_size, return_indices):
         """Largest elements of as many nearly equal parts as asked."""
+        _check_sizes(input, output_size, n)
         _check_rank(f"adaptive_max_pool{n}d", input, n)
         wanted, sizes = _output_size(input, output_size, n), list(input.shape[-n:])
         equal = [type(s) is int and 0 < w <= s and s % w == 0 for s, w in zip(sizes, wanted)]

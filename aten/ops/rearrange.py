@@ -313,17 +313,23 @@ _at_least("atleast_2d", _two)
 _at_least("atleast_3d", _three)
 
 
+def _some(name: str, tensors: Any) -> Any:
+    if not len(tensors):
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
 @composite("hstack(Tensor[] tensors) -> Tensor", tags=["function_only"])
 def hstack(tensors):
     """Joined along the second dimension (the first of vectors)."""
-    xs = [_one(x) for x in tensors]
+    xs = [_one(x) for x in _some("hstack", tensors)]
     return cat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
 @composite("vstack(Tensor[] tensors) -> Tensor", tags=["function_only"])
 def vstack(tensors):
     """Joined along the first dimension, vectors as rows."""
-    return cat([_two(x) for x in tensors], 0)
+    return cat([_two(x) for x in _some("vstack", tensors)], 0)
 
 
 alias_of("row_stack", vstack)
@@ -332,13 +338,13 @@ alias_of("row_stack", vstack)
 @composite("dstack(Tensor[] tensors) -> Tensor", tags=["function_only"])
 def dstack(tensors):
     """Joined along the third dimension."""
-    return cat([_three(x) for x in tensors], 2)
+    return cat([_three(x) for x in _some("dstack", tensors)], 2)
 
 
 @composite("column_stack(Tensor[] tensors) -> Tensor", tags=["function_only"])
 def column_stack(tensors):
     """Joined along the second dimension, vectors as columns."""
-    return cat([ops.reshape(x, [-1, 1]) if x.ndim <= 1 else x for x in tensors], 1)
+    return cat([ops.reshape(x, [-1, 1]) if x.ndim <= 1 else x for x in _some("column_stack", tensors)], 1)
 
 
 @composite("repeat(Tensor input, int[*] repeats) -> Tensor")

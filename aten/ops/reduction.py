@@ -507,7 +507,7 @@ def norm(input, p, dim, keepdim, dtype):
     return vector_norm(x, p, dims, keepdim)
 
 
-@composite("dist(Tensor input, Tensor other, Scalar p=2) -> Tensor")
+@composite("dist(Tensor input, Tensor other, Scalar p=2) -> Tensor", compute="float32")
 def dist(input, other, p):
     """The p-norm of input - other."""
     return vector_norm(input - other, p, None, False)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.fx.targets import holds
 from aten.info import finfo
 from aten.meta import Meta
 from aten.op import alias_of, composite, op, ops, registry
@@ -334,6 +335,23 @@ def _check_rows(name: str, input: Any) -> None:
         )
 
 
+def _check_weights(name: str, weights: Any, count: Any) -> None:
+    """Raises RuntimeError for what cannot be weights of so many observations."""
+    if weights.ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions")
+    kinds, wanted = ((2, 3), "floating point") if name == "aweights" else ((1,), "integral")
+    if category(weights.dtype) not in kinds or weights.dtype.is_complex:
+        given = TYPE_NAMES[weights.dtype.name]
+        raise RuntimeError(f"cov(): expected {name} to have {wanted} dtype but got {name} with {given} dtype")
+    if bool(weights.numel() != count):
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.numel()} != "
+            f"{count}"
+        )
+    if weights.numel() and not weights.is_meta and not holds(weights.amin() >= 0):
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
 @composite("cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
 def cov(input, correction, fweights, aweights):
     """The covariances of rows."""
@@ -341,8 +359,9 @@ def cov(input, correction, fweights, aweights):
     x = input if input.ndim == 2 else input.reshape([1, -1])
     x = floating_of(x)
     w = None
-    for weights in (fweights, aweights):
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is not None:
+            _check_weights(name, weights, x.shape[1])
             w = weights if w is None else w * weights
     n = x.shape[1]
     total = n if w is None else ops.sum(w)

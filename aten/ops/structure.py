@@ -139,6 +139,8 @@ def _(input, shifts, dims):
 def _(input, shifts, dims):
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if input.ndim == 0:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     return input, shifts, [wrap_dim(d, input.ndim) for d in dims]
 
 

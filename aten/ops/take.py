@@ -10,6 +10,7 @@ from aten import dtype as dtypes
 from aten.laid_out import laid_out_as
 from aten.meta import Meta, dense_strides
 from aten.op import composite, op, ops
+from aten.promotion import category
 from aten.shapes import is_int, product, wrap_dim
 
 
@@ -31,7 +32,7 @@ def take(input, index):
 def put(input, index, source, accumulate):
     """input with elements at positions in row-major order replaced (or added to)."""
     if product(index.shape) != product(source.shape):
-        raise RuntimeError(
+        raise IndexError(
             f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
             f"{product(source.shape)}, index.numel() = {product(index.shape)}"
         )
@@ -87,6 +88,7 @@ def unravel_index(indices, shape):
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
     if any(type(size) is int and size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    indices = indices.to(dtypes.int64)
     result = []
     for size in reversed(sizes):
         result.append(indices % size)
@@ -117,6 +119,8 @@ def sum_to_size(input, size):
     extra = input.ndim - len(size)
     if extra < 0 or any(s != 1 and s != n for s, n in zip(size, input.shape[extra:])):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(input.shape)}}}.")
+    if extra or any(s == 1 != n for s, n in zip(size, input.shape[extra:])):
+        input = input.to(dtypes.int64) if category(input.dtype) < 2 else input  # as sums of integers are
     return reduce(input, size)
 
 

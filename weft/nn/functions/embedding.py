@@ -83,6 +83,8 @@ def embedding(
 ) -> Tensor:
     """weight[input]. Raises IndexError outside [0, rows); the row `padding_idx` gets no gradient. With `sparse` the gradient
     of the table has the rows read alone."""
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
     padding_idx = _row(padding_idx, weight.shape[0], "Padding_idx must be within num_embeddings", AssertionError)
     if max_norm is not None:
         _no_grad_embedding_renorm_(weight, input, max_norm, norm_type)

@@ -457,6 +457,7 @@ def linalg_cond(A, p):
 @_linalg("matrix_power(Tensor A, int n)")
 def linalg_matrix_power(A, n):
     """A @ A @ … (n times), by squaring; of the inverse for negative n."""
+    n = int(n)  # a symbol is fixed: which products there are depends on it
     if n < 0:
         return linalg_matrix_power(ops.linalg_inv(A), -n)
     if n == 0:

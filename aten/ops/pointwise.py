@@ -24,7 +24,7 @@ from aten.promotion import TYPE_NAMES, category, number_dtype, result_dtype, to_
 from aten.scalar import numerics
 from aten.scalar.numerics import via
 from aten.scalar.table import table
-from aten.shapes import broadcast, pointwise_strides
+from aten.shapes import broadcast, is_symbolic, pointwise_strides
 
 _LOOPS = {name for name, _ in _native.pointwise_rows()}  # what has eager loops
 
@@ -286,10 +286,19 @@ def _no_two_bools(kernel: str) -> Callable[[str, Any, Any], None]:
     return check
 
 
+def _is_negative(n: Any) -> bool:
+    """Whether it is an int, which may change, below 0."""
+    if type(n) is int or not is_symbolic(n) or n.kind != "int":
+        return type(n) is int and n < 0
+    from aten.symbolic.checked import holds
+
+    return not holds(n >= 0)
+
+
 def _pow_check(name: str, x: Any, y: Any) -> None:
     if type(x) is type(y) is Meta and x.dtype is dtypes.bool:
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
-    if type(y) is int and y < 0 and category(x.dtype) < 2:
+    if category(x.dtype) < 2 and _is_negative(y):
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 

@@ -154,6 +154,15 @@ def expand(input: Meta, size: list[Any]) -> Meta:
     return input.view(size, strides[::-1], input.offset)
 
 
+def _is_open(size: Any) -> bool:
+    """Whether a size is -1, said by a number that changes as well."""
+    if type(size) is int or not is_symbolic(size):
+        return size == -1
+    from aten.symbolic.checked import holds
+
+    return not holds(size >= 0) and bool(size == -1)
+
+
 @expand.normal
 def _(input, size, implicit):
     if len(size) < input.ndim:
@@ -163,7 +172,7 @@ def _(input, size, implicit):
         )
     extra, resolved = len(size) - input.ndim, []
     for i, s in enumerate(size):
-        if type(s) is int and s == -1:
+        if _is_open(s):
             if i < extra:
                 raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}")
             s = input.shape[i - extra]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from aten.op import registry
+from aten.symbolic.expr import Expr
 from inductor.ir import nodes
 from inductor.ir.fold import cast as cast_node
 from inductor.ir.nodes import FLOATS, HALF, Node, compute_dtype, const
@@ -52,7 +53,7 @@ for _name in table:
 
 @lowering("polygamma")
 def _polygamma(graph, n, x):
-    if n > 1:
+    if isinstance(n, Expr) or n > 1:
         raise NotLowered(f"polygamma of order {n}")
     return pointwise(graph, "trigamma" if n else "digamma", x)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aten.symbolic.expr import ONE, ZERO, and_, as_expr, eq, ge, lt
+from aten.symbolic.expr import ONE, ZERO, and_, as_expr, eq, ge, lt, max_, min_
 from inductor.ir import nodes
 from inductor.ir.loops import loop_variables
 from inductor.ir.nodes import Node
@@ -81,7 +81,7 @@ def diagonal(graph, x, offset=0, dim1=0, dim2=1):
     left = [d for d in range(x.rank) if d not in (dim1, dim2)]
 
     def where(i):
-        first, second = (i[-1] - min(offset, 0), i[-1] + max(offset, 0))
+        first, second = (i[-1] - min_(offset, 0), i[-1] + max_(offset, 0))
         return [first if d == dim1 else second if d == dim2 else i[left.index(d)] for d in range(x.rank)]
 
     return reindex(x, graph.sizes(graph.out), where, graph.ranges)
@@ -149,8 +149,8 @@ def diagonal_scatter(graph, x, src, offset=0, dim1=0, dim2=1):
     i = loop_variables(x.rank)
     dim1, dim2 = dim1 % x.rank, dim2 % x.rank
     at = [i[d] for d in range(x.rank) if d not in (dim1, dim2)]
-    inside = graph.condition(eq(i[dim2] - i[dim1], offset), x.sizes)
-    return Value(x.sizes, x.dtype, put(inside, src.load([*at, i[dim1] + min(offset, 0)]), x.body))
+    inside = graph.condition(eq(i[dim2] - i[dim1], as_expr(offset)), x.sizes)
+    return Value(x.sizes, x.dtype, put(inside, src.load([*at, i[dim1] + min_(offset, 0)]), x.body))
 
 
 # ------------------------------------------------------------------------------------------------------------- layout

@@ -12,6 +12,7 @@ from aten.ops.batching import materialize, to_front
 from aten.ops.formats import keep_channels
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, product, show
+from aten.symbolic.unknown import decided
 
 
 def _check_shape(name: str, input: Meta, normalized_shape: list[Any], weight: Any, bias: Any) -> int:
@@ -357,7 +358,7 @@ def batch_norm(input, running_mean, running_var, weight, bias, training, momentu
     x, channels = _wide(input), input.shape[1]
     if training:
         n = product(input.shape[d] for d in range(input.ndim) if d != 1)
-        if type(n) is int and n <= 1:
+        if decided(n > 1) is False:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {show(input.shape)}")
         y, mean, variance = channel_norm(x, weight, bias, channels, True, eps)
         if running_mean is not None:
@@ -390,7 +391,7 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     n = product(input.shape[2:])
-    if type(n) is int and n == 1:
+    if decided(n != 1) is False:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {show(input.shape)}")
     y, mean, variance = channel_norm(input, weight, bias, input.shape[1], False, eps)
     if running_mean is not None:
@@ -422,7 +423,7 @@ def group_norm(input, num_groups, weight, bias, eps):
                 f"{show(value.shape)} and input of shape {show(input.shape)}"
             )
     each = input.shape[0] * channels // num_groups * product(input.shape[2:])
-    if type(each) is int and each == 1:
+    if decided(each != 1) is False:
         raise ValueError(
             "Expected more than 1 value per channel when training, got input size "
             f"{show([input.shape[0] * channels // num_groups, num_groups, *input.shape[2:]])}"

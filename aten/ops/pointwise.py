@@ -298,7 +298,7 @@ def _is_negative(n: Any) -> bool:
 def _pow_check(name: str, x: Any, y: Any) -> None:
     if type(x) is type(y) is Meta and x.dtype is dtypes.bool:
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
-    if category(x.dtype) < 2 and _is_negative(y):
+    if _is_negative(y) and category(x.dtype) < 2:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 

@@ -145,10 +145,11 @@ def _output_size(input: Any, output_size: Any, n: int) -> list[int]:
     wanted = [output_size] * n if is_int(output_size) or output_size is None else list(output_size)
     if len(wanted) != n:
         raise RuntimeError(f"adaptive pooling of {n}d: output_size must be {n}")
-    if any(type(w) is int and w < 0 for w in wanted):
-        raise RuntimeError(f"elements of output_size must be greater than or equal to 0 but received {show(wanted)}")
     # (A number of parts that is a symbol is taken as its value: where parts begin would be too much to compute by it.)
-    return [s if w is None else int(w) for w, s in zip(wanted, input.shape[-n:])]
+    counts = [w if w is None else int(w) for w in wanted]
+    if any(w is not None and w < 0 for w in counts):
+        raise RuntimeError(f"elements of output_size must be greater than or equal to 0 but received {show(wanted)}")
+    return [s if w is None else w for w, s in zip(counts, input.shape[-n:])]
 
 
 def _check_sizes(input: Any, output_size: Any, n: int) -> None:

@@ -12,6 +12,7 @@ from aten.meta import Meta, dense_strides
 from aten.op import composite, op, ops
 from aten.promotion import category
 from aten.shapes import is_int, product, wrap_dim
+from aten.symbolic.unknown import decided
 
 
 def _flat(index: Any) -> Any:
@@ -86,7 +87,7 @@ def unravel_index(indices, shape):
     for size in sizes:
         if not is_int(size):
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
-    if any(type(size) is int and size < 0 for size in sizes):
+    if any(decided(size >= 0) is False for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     indices = indices.to(dtypes.int64)
     result = []

@@ -24,6 +24,7 @@ from aten.shapes import (
     wrap_dim,
     wrap_dims,
 )
+from aten.symbolic.unknown import decided
 
 
 def zeros_of(meta: Meta, g: Any) -> Any:
@@ -273,7 +274,7 @@ def _(input, dim, start, end, step):
     if input.ndim == 0:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, input.ndim)
-    if type(step) is int and step <= 0:
+    if decided(step > 0) is False:
         raise ValueError("slice step must be positive")
     size = input.shape[dim]
     bounds = [default if at is None else clamp_index(at, size) for at, default in ((start, 0), (end, size))]
@@ -438,7 +439,7 @@ def as_strided(input: Meta, size: list[Any], stride: list[Any], storage_offset: 
 def _(input, size, stride, storage_offset):
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
-    if any(type(s) is int and s < 0 for s in stride):
+    if any(decided(s >= 0) is False for s in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {show(stride)}")
     if storage_offset is None:
         storage_offset = Meta.of(input).offset

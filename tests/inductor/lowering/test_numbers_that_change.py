@@ -3,6 +3,7 @@
 import pytest
 
 import weft
+from weft.nn import functional as F
 from weft.special import polygamma
 
 CASES = {
@@ -12,7 +13,12 @@ CASES = {
     "polygamma": (lambda x, n: polygamma(n, x + 1), (4, 3, 2)),
     "matrix_power": (lambda x, n: weft.linalg.matrix_power((x * 0.1) @ x.t(), n), (4, 3, 5)),
     "powers of integers": (lambda x, n: x.int() ** n, (4, 3, -2, -3, 2)),
+    "powers of numbers": (lambda x, n: n ** (x * 0.1) + (n / 2) ** x[:1], (4, 3, 2)),
     "expand": (lambda x, n: x.unsqueeze(0).expand(n, -1, -1) + 0, (4, 3, -1, -2)),
+    "batch_norm of one": (lambda x, n: F.batch_norm(x[n:], None, None, training=True), (1, 2, 3)),
+    "group_norm of one": (lambda x, n: F.group_norm(x[n:, :1], 1), (1, 2, 3)),
+    "instance_norm of one": (lambda x, n: F.instance_norm(x[None, :, n:]), (1, 2, 4)),
+    "pooling to a size": (lambda x, n: F.adaptive_avg_pool1d(x, n), (3, 2, -1, -2)),
     "expand an existing dim": (lambda x, n: x.expand(n, 5) * 2, (4, -1, -2, -1)),
 }
 

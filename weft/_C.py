@@ -31,6 +31,7 @@ __all__ = [
 ]  # fmt: skip
 
 TensorBase = _TensorBase = Tensor
+_TensorMeta = type(Tensor)
 
 
 class _Functions:

@@ -78,7 +78,7 @@ _OF_FILE = {  # the names that a file gives
     "weft.top_level": "adaptive_max_pool1d batch_norm binary_cross_entropy_with_logits convolution cosine_embedding_loss ctc_loss "
     "embedding embedding_bag group_norm hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss poisson_nll_loss "
     "triplet_margin_loss",
-    "weft.type_names": "typename",
+    "weft.type_names": "_has_compatible_shallow_copy_type typename",
     "weft.version": "__version__",
 }
 _HOME = {name: file for file, names in _OF_FILE.items() for name in names.split()}
@@ -88,7 +88,9 @@ _CLASSES = {"dtype": "DType", "layout": "Layout", "memory_format": "MemoryFormat
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _PARTS:
+    if name == "torch":  # torch.torch, which programs write
+        value: _Any = _import_module(__name__)
+    elif name in _PARTS:
         with _lasting_imports():
             value = _import_module(f"weft.{name}")
     elif name in _HOME:

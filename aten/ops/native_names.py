@@ -82,6 +82,12 @@ def to_copy(input, dtype, layout, device, pin_memory, non_blocking, memory_forma
     return input.to(device=device or input.device, dtype=dtype or input.dtype, copy=True)
 
 
+@composite("_pin_memory(Tensor input, Any device=None) -> Tensor", tags=_HIDDEN)
+def pin_memory(input, device):
+    """`Tensor.pin_memory`."""
+    return input.pin_memory(device)
+
+
 @composite("_unsafe_index(Tensor input, Any indices) -> Tensor", tags=_HIDDEN)
 def unsafe_index(input, indices):
     """`index`; the caller promises that the indices lie inside."""

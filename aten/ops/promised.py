@@ -103,9 +103,9 @@ PROMISED = {
         "_upsample_bicubic2d_aa _upsample_bicubic2d_aa_backward",
     "native_names":
         "_softmax_backward_data _log_softmax_backward_data native_dropout_backward _batch_norm_with_update "
-        "_adaptive_avg_pool2d _adaptive_avg_pool3d native_embedding native_elu _unsafe_view _to_copy _unsafe_index "
-        "_unsafe_index_put _unsafe_masked_index _unsafe_masked_index_put_accumulate convert_element_type fma iota "
-        "_low_memory_max_pool2d_with_offsets _low_memory_max_pool2d_offsets_to_indices _softmax _log_softmax "
+        "_adaptive_avg_pool2d _adaptive_avg_pool3d native_embedding native_elu _unsafe_view _to_copy _pin_memory "
+        "_unsafe_index _unsafe_index_put _unsafe_masked_index _unsafe_masked_index_put_accumulate convert_element_type "
+        "fma iota _low_memory_max_pool2d_with_offsets _low_memory_max_pool2d_offsets_to_indices _softmax _log_softmax "
         "lift_fresh_copy lift_fresh resize resize_as native_dropout embedding_dense_backward select_backward "
         "slice_backward sym_size sym_numel sym_stride",
     "norm":

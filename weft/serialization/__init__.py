@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import pickle
+from collections.abc import Callable
 from typing import Any
 
-from aten import Tensor
+from aten import Tensor, device
 from weft.serialization import gguf, npz, objects, places, pytorch, safetensors
 from weft.serialization.bad_file import BadFile
 from weft.serialization.config import (
@@ -53,6 +54,8 @@ __all__ = [
     "skip_data",
 ]
 
+DEFAULT_PROTOCOL = 2  # of pickles
+MAP_LOCATION = Callable[[Any, str], Any] | device | str | dict[str, str] | None
 _PYTORCH_ENDINGS = (".pt", ".pth", ".bin")
 
 
@@ -60,7 +63,7 @@ def save(
     obj: Any,
     f: str | os.PathLike | Any,
     pickle_module: Any = None,
-    pickle_protocol: int = 2,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True,
     *,
     format: str | None = None,

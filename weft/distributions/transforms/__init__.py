@@ -11,6 +11,7 @@ from weft.distributions.transforms.elementwise import (
     SigmoidTransform,
     SoftplusTransform,
     TanhTransform,
+    _clipped_sigmoid,  # noqa: F401
 )
 from weft.distributions.transforms.joined import (
     CatTransform,

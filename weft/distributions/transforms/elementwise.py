@@ -74,14 +74,19 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
 
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    """1 / (1 + exp(-x)), kept off 0 and 1, whose logarithms are not finite."""
+    info = aten.finfo(x.dtype)
+    return aten.sigmoid(x).clamp(min=info.tiny, max=1.0 - info.eps)
+
+
 class SigmoidTransform(_Plain):
     """y = 1 / (1 + exp(-x))"""
 
     codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
-        info = aten.finfo(x.dtype)
-        return aten.sigmoid(x).clamp(min=info.tiny, max=1.0 - info.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         info = aten.finfo(y.dtype)

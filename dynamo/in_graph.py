@@ -6,12 +6,13 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from aten import pytree
+from aten import overrides, pytree
+from aten._native import Tensor
 from aten.fx.graph import Graph
 from aten.meta import Meta
 from aten.transforms.trace import TraceLevel
 from aten.transforms.tracer import Tracer, opened
-from dynamo import breaks
+from dynamo import breaks, on_demand
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.tensor import wrap_result
@@ -77,9 +78,17 @@ def record_call(frame: Any, fn: Callable, args: list, kwargs: dict) -> Any:
     output = frame.output
     output.graph.line = output.user_line()
     output.recorded = True
+    if isinstance(val, Tensor) and not is_wrapper(val) or any(isinstance(x, Tensor) for x in pytree.leaves(val) if x is not val):
+        raise Unsupported(breaks.UNKNOWN_VALUE, f"a tensor from outside, or several made of others, which {fn.__name__} gives")
+    if isinstance(val, Tensor):
+        return on_demand.import_part("wrapper").given_by(frame, fn, given, val)
     node = output.graph.call_function(fn, tuple(given[0]), given[1], val=val)
     output.note_modes(node)
     return wrap_result(frame, node, val)
+
+
+def is_wrapper(value: Any) -> bool:
+    return bool(overrides.kind_of(type(value)) & overrides.DISPATCH)
 
 
 def result_of(fn: Callable, args: Any, kwargs: Any, grad: bool) -> Any:

@@ -115,7 +115,6 @@ def stand_in(value: Any) -> Any:
 
 def constructed(frame: Any, cls: Any, args: list, kwargs: dict) -> Variable:
     """cls(*args, **kwargs) of a class of wrappers, by the graph itself: of tensors, and of what can stand in a graph besides."""
-    output = frame.output
     if not is_traceable(cls):
         raise Unsupported(breaks.UNKNOWN_VALUE, f"of {cls.__qualname__}, which has a __torch_dispatch__")
     for name in ("__new__", "__init__"):
@@ -130,13 +129,26 @@ def constructed(frame: Any, cls: Any, args: list, kwargs: dict) -> Variable:
             fake = cls(*[seen for seen, _ in positional], **{k: seen for k, (seen, _) in named.items()})
     except Exception as e:  # of the class's own code: it is run once more, in eager code, which raises it
         raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__qualname__}(…), which raises {type(e).__name__}: {e}") from e
-    if type(fake) is not cls or not is_made(fake):
+    if type(fake) is not cls:
         raise Unsupported(breaks.UNKNOWN_VALUE, f"what {cls.__qualname__}(…) gives")
+    return _given(frame, cls, ([arg for _, arg in positional], {k: arg for k, (_, arg) in named.items()}), fake)
+
+
+def given_by(frame: Any, function: Any, arguments: tuple, result: Any) -> Variable:
+    """The wrapper that a node gives which calls `function`: one like `result`, made while tracing."""
+    if not is_traceable(type(result)) or not is_made(result):
+        raise Unsupported(breaks.UNKNOWN_VALUE, f"of {type(result).__qualname__}, which {function.__name__} gives")
+    return _given(frame, function, arguments, stand_in(result))
+
+
+def _given(frame: Any, function: Any, arguments: tuple, fake: Any) -> Variable:
+    output = frame.output
+    if not is_made(fake):
+        raise Unsupported(breaks.UNKNOWN_VALUE, f"of {type(fake).__qualname__}, half made")
     if fake.requires_grad and output.grad_enabled:
         raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
     output.graph.line, output.recorded = output.user_line(), True
-    in_graph = tuple([arg for _, arg in positional]), {k: arg for k, (_, arg) in named.items()}
-    node = output.graph.call_function(cls, *in_graph, val=as_meta(fake, False))
+    node = output.graph.call_function(function, tuple(arguments[0]), arguments[1], val=as_meta(fake, False))
     node.meta["wrapper"] = True
     output.note_modes(node)
     return WrapperVariable(node, fake, False)

@@ -238,3 +238,31 @@ def test_what_a_wrapper_is_told_is_made_in_the_graph(facts, backend):
     for n in (2, 3):
         wanted, found = f(weft.ones(n, 4)), compiled(weft.ones(n, 4))
         assert found.tag == wanted.tag and type(found.tag) is facts and found.b.equal(wanted.b)
+
+
+@weft._dynamo.allow_in_graph
+def both(x):
+    return Two(x.clone(), x + 1)
+
+
+@weft._dynamo.allow_in_graph
+def from_outside(x):
+    return OUTSIDE[0]
+
+
+OUTSIDE = [weft.ones(2)]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_function_that_stands_in_the_graph_gives_a_wrapper(backend):
+    def f(x):
+        return both(x).view(-1) * 2
+
+    x = weft.arange(8.0).view(2, 4)
+    wanted, found = f(x), weft.compile(f, backend=backend, fullgraph=True)(x)
+    assert type(found) is Two and found.a.equal(wanted.a) and found.b.equal(wanted.b)
+
+    compiled = weft.compile(lambda x: from_outside(x) + x, backend=backend)
+    for value in (1.0, 2.0):
+        OUTSIDE[0] = weft.full((2,), value)
+        assert compiled(weft.zeros(2)).tolist() == [value, value]

@@ -20,12 +20,13 @@ class ConfigModule(types.ModuleType):
     _other_names: dict[str, str]
     _kept: dict[str, Any]  # of PyTorch's that decide nothing here: as they are set, with PyTorch's default to begin with
     _groups: frozenset[str]
+    _hidden: set[str]  # names that were deleted, until they are set again
 
     @classmethod
     def become(cls, module: Any, own: dict[str, type], other_names: dict[str, str], kept: Mapping[str, Any]) -> None:
         """Make a module one, with its settings: the type of each of ours, PyTorch's name of some, PyTorch's that are kept."""
         groups = frozenset(name.partition(".")[0] for name in (*kept, *other_names) if "." in name)
-        vars(module).update(_own=own, _other_names=other_names, _kept=dict(kept), _groups=groups)
+        vars(module).update(_own=own, _other_names=other_names, _kept=dict(kept), _groups=groups, _hidden=set())
         module.__class__ = cls
 
     def read(self, name: str) -> Any:
@@ -43,6 +44,8 @@ class ConfigModule(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if name in self._hidden:
+            raise AttributeError(f"the setting {name!r} of {self.__name__} was deleted")
         if name in self._groups:
             return Group(self, name)
         if name in self._kept:
@@ -52,13 +55,24 @@ class ConfigModule(types.ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
             super().__setattr__(name, value)
-        elif name in self._kept:
+            return
+        self._hidden.discard(name)
+        if name in self._kept:
             self._kept[name] = value
         else:
             known = self._known(name)
             if type(value) is not self._own[known]:
                 raise TypeError(f"{known} is of type {self._own[known].__name__}, not {type(value).__name__}")
             self.write(known, value)
+
+    def __delattr__(self, name: str) -> None:
+        """The compiler goes on with the value, and nobody else has one before it is set again: `unittest.mock.patch.object`
+        deletes what it then sets to what it was."""
+        if name.startswith("_") or name in vars(self):
+            super().__delattr__(name)
+        else:
+            getattr(self, name)
+            self._hidden.add(name)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._own, *self._groups, *(n for n in self._kept if "." not in n)})
@@ -101,6 +115,9 @@ class Group:
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._config, f"{self._prefix}.{name}", value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._config, f"{self._prefix}.{name}")
 
 
 class Patch:

@@ -30,6 +30,11 @@ def is_complex_dtype(dtype: aten.DType) -> bool:
     return dtype.is_complex
 
 
+def get_computation_dtype(dtype: aten.DType) -> aten.DType:
+    """In which dtype elements of this one are computed with: float32 for those of 16 bits, complex64 for complex32, else itself."""
+    return {aten.float16: aten.float32, aten.bfloat16: aten.float32, aten.complex32: aten.complex64}.get(dtype, dtype)
+
+
 def check_significant_strides(
     a: Tensor, b: Tensor, *, only_cuda: bool = True, allow_rhs_unbacked: bool = False
 ) -> tuple[bool, Any]:

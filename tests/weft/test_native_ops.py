@@ -163,9 +163,10 @@ def test_special_lists_its_functions():
 
 
 def test_prims_common():
-    from weft._prims_common import check_significant_strides, is_float_dtype, is_integer_dtype
+    from weft._prims_common import check_significant_strides, get_computation_dtype, is_float_dtype, is_integer_dtype
 
     assert is_integer_dtype(weft.uint8) and not is_integer_dtype(weft.bool) and is_float_dtype(weft.bfloat16)
+    assert get_computation_dtype(weft.bfloat16) is weft.float32 and get_computation_dtype(weft.int8) is weft.int8
     x, y = weft.ones(2, 1, 3), weft.ones(3, 1, 2).transpose(0, 2)
     assert check_significant_strides(x, y, only_cuda=False) == (False, 0) and check_significant_strides(x, y) == (True, None)
     assert check_significant_strides(x, x.as_strided((2, 1, 3), (3, 77, 1)), only_cuda=False) == (True, None)

@@ -1,4 +1,4 @@
-"""What PyTorch 2.13 refuses by the number of dims, elements or arguments, with the class of its error; dtypes of sums of integers."""
+"""What PyTorch 2.13 refuses by the number of dims, elements or arguments, with the class of its error; dtypes of integer sums."""
 
 import pytest
 

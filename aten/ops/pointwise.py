@@ -256,7 +256,9 @@ def _(input, decimals):
     if category(input.dtype) < 2:
         raise NotImplementedError("\"round_cpu\" not implemented for 'Long'")
     scale = 10.0 ** abs(decimals)
-    return round_(input * scale) / scale if decimals > 0 else round_(input / scale) * scale
+    wide = input.to(dtypes.float32) if input.dtype.itemsize < 4 else input  # (710 * 100 is no half)
+    rounded = round_(wide * scale) / scale if decimals > 0 else round_(wide / scale) * scale
+    return rounded.to(input.dtype)
 
 
 round_.kernel(lambda out, x: _round_unary(x, out))

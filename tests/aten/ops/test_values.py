@@ -263,3 +263,11 @@ def test_gradient_at_complex_places_of_a_real_function_is_complex():
     (slope,) = weft.gradient(weft.tensor([0.0, 1.0, 4.0]), spacing=[weft.tensor([0j, 1j, 2j])], dim=0)
     assert slope.dtype is weft.complex64
     assert slope.tolist() == [-1j, -2j, -3j]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_digits_of_halves_are_rounded_in_float32(compiled):
+    # PyTorch 2.13: torch.round(torch.tensor([710, 60000, 1234.5678, 33.333], dtype=torch.float16), decimals=2).tolist()
+    f = lambda x: weft.round(x, decimals=2)
+    x = weft.tensor([710, 60000, 1234.5678, 33.333], dtype=weft.float16)
+    assert (weft.compile(f) if compiled else f)(x).tolist() == [710.0, 60000.0, 1235.0, 33.34375]

@@ -106,13 +106,6 @@ closed(
     whole=True,
 )
 closed(
-    "prelu_core(Tensor input, Tensor weight) -> Tensor",
-    lambda x, weight: _where(x > 0, x, weight * x),
-    (lambda t, x, y: _where(x > 0, t, y * t), lambda t, x: _where(x > 0, 0, x * t)),
-    "x, times weight below 0.",
-    whole=True,
-)
-closed(
     "hardswish_core(Tensor input) -> Tensor",
     lambda x: x * (x + 3).clamp(0, 6) / 6,
     lambda t, x: _where(x <= -3, 0.0, _where(x < 3, t * (x / 3 + 0.5), t)),
@@ -167,7 +160,7 @@ def _prelu(x, weight):
         weight = weight.reshape(sizes)
     elif weight.ndim:
         weight = weight.reshape([1] * x.ndim)
-    return ops.prelu_core(x, weight)
+    return _where(x > 0, x, weight * x)
 
 
 def _softshrink(x, lambd):

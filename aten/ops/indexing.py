@@ -424,7 +424,7 @@ def index_copy(input, dim, index, source):
             f"and (source) {TYPE_NAMES[source.dtype.name]}"
         )
     if input.ndim == 0:
-        return source.reshape([])
+        return ops.copy(input, source.reshape([]))
     rows = source.shape[wrap_dim(dim, input.ndim)] if source.ndim == input.ndim else None
     if rows is not None and bool(rows != product(index.shape)):
         raise IndexError(f"index_copy_(): Number of indices ({product(index.shape)}) should be equal to source.size(dim) ({rows})")

@@ -20,7 +20,6 @@ RECORDED = {
     "softshrink": (F.softshrink, (3, 4)),
     "threshold": (lambda x: F.threshold(x, 0.1, 3.0), (3, 4)),
     "hardsigmoid": (F.hardsigmoid, (3, 4)),
-    "prelu": (lambda x: F.prelu(x, torch.full((1,), 0.25)), (3, 4)),
     "copysign": (lambda x: torch.copysign(x, torch.full((4,), -1.0)), (3, 4)),
     "max_pool1d": (lambda x: F.max_pool1d(x, 2), SIGNAL),
     "max_pool2d": (lambda x: F.max_pool2d(x, 2), IMAGE),

@@ -52,3 +52,10 @@ def test_istft_of_a_whole_spectrum_reads_the_half_that_describes_a_real_signal()
     spectrum[1] = 1
     whole = weft.istft(spectrum, 4, onesided=False)
     assert weft.allclose(whole, weft.istft(spectrum[:3], 4, onesided=True)) and whole.abs().max() > 0.1
+
+
+def test_index_copy_of_a_number_keeps_the_history_of_both():
+    x, source = weft.tensor(1.0, requires_grad=True), weft.tensor(2.0, requires_grad=True)
+    y = x.index_copy(0, weft.tensor([0]), source)
+    assert y.item() == 2 and y._base is None
+    assert [g.item() for g in weft.autograd.grad(y, (x, source))] == [0, 1]

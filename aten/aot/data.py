@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from aten.fx.graph_module import GraphModule
+from aten.meta import Meta
 from aten.records import field, record
 from aten.symbolic.nodes import Expr
 
@@ -122,3 +124,15 @@ class AotGraphs:
         if self.rng_counters != 0:
             parts.append(f"random counters: {self.rng_counters}")
         return "\n".join(parts)
+
+
+def tangent_strides(meta: Meta, sizes: Sequence[Any]) -> tuple[Any, ...]:
+    """The strides of an output's gradient: the output's where those are numbers, else without gaps in the output's order."""
+    if all(type(s) is int for s in meta.strides):
+        return meta.strides
+    hints = [s if type(s) is int else s.hint for s in meta.strides]
+    strides, step = [0] * len(sizes), 1
+    for d in sorted(range(len(sizes)), key=lambda d: (hints[d], -d)):
+        strides[d] = step
+        step *= sizes[d]
+    return tuple(strides)

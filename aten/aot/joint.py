@@ -8,7 +8,7 @@ from typing import Any
 
 from aten import _native, settings
 from aten._native import Tensor
-from aten.aot.data import Constant, Fresh, InputAlias, Output, OutputView, Size, ViewOf
+from aten.aot.data import Constant, Fresh, InputAlias, Output, OutputView, Size, ViewOf, tangent_strides
 from aten.aot.exact import ExactLevel
 from aten.aot.form import Form
 from aten.aot.replay import differentiates, replay
@@ -207,7 +207,7 @@ def _backward(
         meta, form = outputs[i].meta["val"], forms[k] if forms is not None else None
         if form is None and forms is not None:
             continue
-        strides = meta.strides if form is None else form.strides(meta.sizes)
+        strides = tangent_strides(meta, meta.sizes) if form is None else form.strides(meta.sizes)
         tangent = level.placeholder(f"tangent_{i}", Meta(meta.dtype, meta.device, meta.sizes, strides))
         joint.tangents.append(tangent.payload)
         pairs.append((outputs[i], tangent))

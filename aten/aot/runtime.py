@@ -11,7 +11,7 @@ from typing import Any
 
 from aten import _native, dispatch, overrides
 from aten._native import Tensor
-from aten.aot.data import AotGraphs, Fresh, InputAlias, OutputView, Size, ViewOf
+from aten.aot.data import AotGraphs, Fresh, InputAlias, OutputView, Size, ViewOf, tangent_strides
 from aten.errors import GraphFailed
 from aten.fx.interpreter import Interpreter
 from aten.fx.symbols import binders, map_symbols, read, resolve, resolve_expr
@@ -169,7 +169,7 @@ def as_it_is(x: Tensor) -> Tensor:
 
 
 def _fits(grad: Tensor | None, meta: Meta) -> bool:
-    return grad is not None and _strides(meta, grad.shape) == tuple(grad.stride())
+    return grad is not None and tangent_strides(meta, grad.shape) == tuple(grad.stride())
 
 
 def fit_tangent(grad: Tensor | None, meta: Meta, made: tuple) -> Tensor:
@@ -181,7 +181,7 @@ def fit_tangent(grad: Tensor | None, meta: Meta, made: tuple) -> Tensor:
         return grad
     if grad.dtype is not dtype:
         grad = grad.to(dtype)
-    strides = _strides(meta, sizes)
+    strides = tangent_strides(meta, sizes)
     if tuple(grad.stride()) == strides or grad.numel() <= 1 and grad.is_contiguous():
         return grad
     out = _empty_like(meta, sizes, dtype, device)
@@ -197,24 +197,8 @@ def laid_out(out: Tensor, meta: Meta) -> Tensor:
     return _empty_like(meta, out.shape, out.dtype, out.device).copy_(out)
 
 
-def _strides(meta: Meta, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The strides of the tangent: those of the Meta, in whose order the real sizes are laid out densely."""
-    if all(type(s) is int for s in meta.strides):
-        return meta.strides
-    order = sorted(range(len(sizes)), key=lambda d: (_stride_hint(meta.strides[d]), -d))
-    strides, step = [0] * len(sizes), 1
-    for d in order:
-        strides[d] = step
-        step *= sizes[d]
-    return tuple(strides)
-
-
-def _stride_hint(stride: Any) -> int:
-    return stride if type(stride) is int else stride.hint
-
-
 def _empty_like(meta: Meta, sizes: Sequence[int], dtype: Any, device: Any) -> Tensor:
-    return _native.empty(sizes, dtype, device, _strides(meta, sizes))
+    return _native.empty(sizes, dtype, device, tangent_strides(meta, sizes))
 
 
 def ones_for(meta: Meta, like: Tensor) -> Tensor:

@@ -11,6 +11,8 @@ import functools
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from aten.symbolic import nodes
 from aten.symbolic.nodes import Expr, as_expr
 
@@ -50,9 +52,9 @@ def _other(x) -> Expr | None:
     t = type(x)
     if t is SymInt or t is SymFloat or t is SymBool:
         return x.expr
-    if isinstance(x, (int, float)) or (t is not Expr and hasattr(x, "dtype") and hasattr(x, "item") and x.ndim == 0):
+    if isinstance(x, (int, float)) or (isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0):
         return as_expr(x)
-    return None
+    return None  # (a tensor knows what to do with a number, its value is not asked for)
 
 
 def _binary(fn: Callable[[Expr, Expr], Expr], reflected: bool = False):

@@ -124,6 +124,8 @@ def put(inside: Node, new: Node, old: Node) -> Node:
 @lowering("slice_scatter")
 def slice_scatter(graph, x, src, dim=0, start=None, end=None, step=1):
     """x with x[start:end:step] along `dim` replaced by src."""
+    if not as_expr(step).is_const:
+        raise NotLowered("a step that changes")
     start, step = as_expr(0 if start is None else start), int(step)
     i = loop_variables(x.rank)
     length = src.sizes[dim]

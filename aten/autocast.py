@@ -106,8 +106,11 @@ def _kind(device_type: Any) -> str:
     return device_type
 
 
+WITHOUT_KERNELS = frozenset("hpu ipu maia mps mtia privateuseone xla xpu".split())  # devices that PyTorch has, and autocast there
+
+
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    return bool(_native.ambient() & BITS[_kind(device_type)])
+    return device_type not in WITHOUT_KERNELS and bool(_native.ambient() & BITS[_kind(device_type)])
 
 
 def set_autocast_enabled(*args: Any) -> None:

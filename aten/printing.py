@@ -145,22 +145,24 @@ def _suffixes(tensor: Any) -> Iterable[str]:
         yield "requires_grad=True"
 
 
+def elements_text(tensor: Any, indent: int) -> str:
+    """The elements of a tensor with memory; lines behind the first begin at column `indent`."""
+    if tensor.is_meta:
+        return "..."
+    if tensor.numel() == 0:
+        return "[]"
+    values = _values(tensor)
+    shorten = values.size > PrintOptions.threshold
+    return _nested(values, indent, _formatter(_shown(values, shorten)), shorten)
+
+
 def tensor_text(tensor: Any, prefix: str | None = None, *, tensor_contents: str | None = None) -> str:
     """The repr of a tensor with memory; `tensor_contents` stands for the elements of one that has none. Subclasses are called
     by their name."""
     if prefix is None:
         prefix = f"{'tensor' if type(tensor) is _native.Tensor else type(tensor).__name__}("
     indent = len(prefix)
-    if tensor_contents is not None:
-        body = tensor_contents
-    elif tensor.is_meta:
-        body = "..."
-    elif tensor.numel() == 0:
-        body = "[]"
-    else:
-        values = _values(tensor)
-        shorten = values.size > PrintOptions.threshold
-        body = _nested(values, indent, _formatter(_shown(values, shorten)), shorten)
+    body = elements_text(tensor, indent) if tensor_contents is None else tensor_contents
     text = prefix + body
     last = len(text) - (text.rfind("\n") + 1)
     for suffix in _suffixes(tensor):

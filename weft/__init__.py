@@ -68,6 +68,7 @@ _OF_FILE = {  # the names that a file gives
     "weft.explanation": "explain",
     "weft.func": "vmap",
     "weft.serialization": "load save",
+    "weft.serialization.file_reader": "PyTorchFileReader",
     "weft.nn.utils.weight_norm": "norm_except_dim",
     "weft.queues": "Event Stream get_device_module",
     "weft.jit.future": "Future fork wait",
@@ -89,7 +90,7 @@ _CLASSES = {"dtype": "DType", "layout": "Layout", "memory_format": "MemoryFormat
 
 def __getattr__(name: str) -> _Any:
     if name == "torch":  # torch.torch, which programs write
-        value: _Any = _import_module(__name__)
+        value: _Any = _import_module("weft")
     elif name in _PARTS:
         with _lasting_imports():
             value = _import_module(f"weft.{name}")

@@ -67,6 +67,7 @@ class _Switch:
         if _Switch._opened == 0:
             _Switch._finder = _TorchFinder()
             sys.meta_path.insert(0, _Switch._finder)
+            sys.modules["weft"].__name__ = "torch"  # which libraries ask for, to tell what the arrays they are given are of
         _Switch._opened += 1
         self._is_open = True
 
@@ -78,6 +79,7 @@ class _Switch:
         _Switch._opened -= 1
         if _Switch._opened == 0:
             sys.meta_path.remove(_Switch._finder)
+            sys.modules["weft"].__name__ = "weft"
             for name in [n for n in sys.modules if n.partition(".")[0] in _NAMES]:
                 del sys.modules[name]
 

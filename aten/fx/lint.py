@@ -41,8 +41,11 @@ def lint(graph: Graph) -> None:
                 raise RuntimeError(f"{node} lists {user} as a user, which it is not")
         if node.op == "call_function" and not callable(node.target):
             raise RuntimeError(f"the target of {node} cannot be called: {node.target!r}")
-        if node.op == "call_function" and is_op(node.target) and len(node.args) > len(node.target.schema.params):
-            raise RuntimeError(f"{node} has more arguments than {node.target!r}")
+        if node.op == "call_function" and is_op(node.target):
+            schema = node.target.schema
+            spread = any(p.spread or p.variadic for p in schema.params)  # which takes what is left
+            if len(node.args) > len(schema.params) and not spread:
+                raise RuntimeError(f"{node} has more arguments than {node.target!r}")
         seen.add(node)
         last = node
     if last is None or last.op != "output":

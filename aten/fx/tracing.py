@@ -62,6 +62,12 @@ class Proxy:
             return iter([operator.getitem(self, i) for i in range(now.arg or 0)])
         return self.tracer.iter(self)
 
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Proxy:
+        """A call of an op outside of a trace: into the graph of the first Proxy among its arguments."""
+        found = next(a for a in _leaves((args, kwargs)) if isinstance(a, Proxy))
+        return found.tracer.record("call_function", func, args, kwargs or {})
+
     def __len__(self) -> int:
         raise TraceError("'len' is not supported in symbolic tracing")
 

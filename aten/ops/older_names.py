@@ -182,9 +182,10 @@ def lobpcg(A, k, B, X, n, iK, niter, tol, largest, *rest):
 
 for _name in ("smm", "hspmm"):
     composite(f"{_name}(Tensor input, Tensor mat2) -> Tensor")(lambda input, mat2: _sparse_only())
-composite("sspaddmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")(
-    lambda input, mat1, mat2, beta, alpha: _sparse_only()
-)
+for _name in ("sspaddmm", "_sparse_addmm"):
+    composite(f"{_name}(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")(
+        lambda input, mat1, mat2, beta, alpha: _sparse_only()
+    )
 
 
 def _sparse_only() -> Any:

@@ -117,7 +117,8 @@ PROMISED = {
         "frobenius_norm nuclear_norm dropout_ alpha_dropout_ feature_alpha_dropout_ feature_dropout feature_dropout_ "
         "rrelu_ resize_as_ detach_ embedding_renorm_ grid_sampler affine_grid_generator max_pool1d_with_indices conv_tbc "
         "native_channel_shuffle _weight_norm _convolution _stack _shape_as_tensor _dim_arange _euclidean_dist "
-        "_is_all_true _is_any_true view_as_real_copy view_as_complex_copy _int_mm _unique2 lobpcg smm. hspmm. sspaddmm.",
+        "_is_all_true _is_any_true view_as_real_copy view_as_complex_copy _int_mm _unique2 lobpcg smm. hspmm. sspaddmm. "
+        "_sparse_addmm.",
     "orthogonal":
         "special_chebyshev_polynomial_t special_chebyshev_polynomial_u special_chebyshev_polynomial_v "
         "special_chebyshev_polynomial_w special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u "

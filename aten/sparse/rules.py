@@ -204,7 +204,7 @@ def bmm(input: Any, mat2: Any) -> Tensor:
     return ops.bmm(input.to_dense(), mat2.to_dense())
 
 
-@rule("addmm")
+@rule("addmm", "_sparse_addmm")
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     product = matmul(mat1, mat2)
     product = product if alpha == 1 else product * alpha

@@ -54,3 +54,81 @@ def test_pin_memory_is_an_op():
     assert weft.ops.aten._pin_memory.default(x).tolist() == [1, 1]
     with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
         weft.ops.aten._pin_memory(weft.ones(2, device="meta"))
+
+
+def test_what_is_traced_is_known_while_it_is():
+    from weft.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+
+    seen = []
+
+    def f(x):
+        seen.append(get_proxy_mode())
+        return x + 1
+
+    f(weft.ones(2))
+    graph = make_fx(f)(weft.ones(2))
+    assert seen[0] is None and seen[1] is not None and get_proxy_mode() is None
+    assert graph(weft.ones(2)).tolist() == [2, 2]
+
+
+def test_sparse_addmm_is_an_op():
+    a = weft.tensor([[0.0, 2.0], [1.0, 0.0]])
+    got = weft.ops.aten._sparse_addmm.default(weft.ones(2, 2), a.to_sparse(), weft.eye(2), beta=2)
+    assert got.tolist() == [[2, 4], [3, 2]]
+    with pytest.raises(RuntimeError, match="only be called on sparse tensors"):
+        weft.ops.aten._sparse_addmm(weft.ones(2, 2), a, weft.eye(2))
+
+
+def test_numpy_dtypes_that_are_not_collated():
+    from weft.utils.data._utils.collate import np_str_obj_array_pattern
+
+    assert np_str_obj_array_pattern.search("<U3") and not np_str_obj_array_pattern.search("<f4")
+
+
+def test_a_tracer_appends_to_a_graph_that_there_is():
+    from weft import fx
+
+    graph = fx.Graph()
+    tracer = fx.proxy.GraphAppendingTracer(graph)
+    x, y = (fx.Proxy(graph.placeholder(name, weft.Tensor), tracer=tracer) for name in "xy")
+    a, b = weft.broadcast_tensors(x[..., :1], y)
+    z = weft.einsum("ab,ab->a", a, b) + weft.nn.functional.relu(x).sum(-1).new_zeros((2,))
+    graph.output(z.node, weft.Tensor)
+    graph.lint()
+    module = fx.GraphModule({}, graph, "made")
+    assert module(weft.ones(2, 1), weft.full((2, 3), 2.0)).tolist() == [6, 6]
+
+
+def test_records_of_a_file(tmp_path):
+    weft.save({"w": weft.arange(6).float()}, tmp_path / "x.pt")
+    reader = weft.PyTorchFileReader(str(tmp_path / "x.pt"))
+    assert reader.has_record("data.pkl") and "data/0" in reader.get_all_records() and reader.get_record_size("data/0") == 24
+    assert reader.get_storage_from_record("data/0", 6, weft.float32).tolist() == list(range(6))
+    with pytest.raises(RuntimeError, match="failed locating file nope"):
+        reader.get_record("nope")
+    (tmp_path / "no.pt").write_bytes(b"nothing")
+    with pytest.raises(RuntimeError, match="failed reading zip archive"):
+        weft.PyTorchFileReader(str(tmp_path / "no.pt"))
+
+
+def test_no_tensor_is_in_parts():
+    with weft.as_torch():
+        import torch.distributed.autograd
+        from torch.distributed.tensor import DTensor, distribute_tensor
+
+        assert not isinstance(weft.ones(2), DTensor) and not torch.distributed.autograd.is_available()
+        with pytest.raises(RuntimeError, match="one process"):
+            distribute_tensor(weft.ones(2))
+
+
+def test_elements_are_printed_alone():
+    from weft._tensor_str import PRINT_OPTS, _tensor_str
+
+    assert PRINT_OPTS.threshold == 1000
+    assert _tensor_str(weft.tensor([[1, 2], [3, 4]]), indent=2) == "[[1, 2],\n   [3, 4]]"
+
+
+def test_autocast_is_off_on_devices_that_there_are_none_of():
+    assert not weft.is_autocast_enabled("mps") and not weft.is_autocast_enabled("xpu")
+    with pytest.raises(RuntimeError):
+        weft.is_autocast_enabled("nothing")

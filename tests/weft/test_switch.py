@@ -90,3 +90,19 @@ def test_the_older_package_of_transforms_is_found_too():
         assert functorch is weft.functorch and callable(make_functional) and callable(replace_all_batch_norm_modules_)
         assert callable(grad_and_value)
     assert "functorch" not in sys.modules
+
+
+def test_the_module_says_torch_while_the_switch_is_open():
+    assert weft.__name__ == "weft"
+    with weft.as_torch() as torch:
+        assert torch.__name__ == "torch"
+        with weft.as_torch():
+            pass
+        assert torch.__name__ == "torch"
+        from torch import fft
+
+        assert fft is weft.fft
+        f = weft.compile(lambda x: torch.nn.functional.relu(x) + torch.pi, fullgraph=True)
+        assert f(weft.zeros(2)).tolist() == pytest.approx([3.1415927] * 2)
+    assert weft.__name__ == "weft"
+    assert f(weft.zeros(2)).tolist() == pytest.approx([3.1415927] * 2)

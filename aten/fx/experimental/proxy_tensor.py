@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aten import pytree
+from aten import dispatch, pytree
 from aten._native import Tensor
 from aten.fx.graph_module import GraphModule
+from aten.transforms.trace import TraceLevel
 from aten.transforms.trace import make_fx as _make_fx
 
-__all__ = ["make_fx"]
+__all__ = ["get_proxy_mode", "make_fx"]
+
+
+def get_proxy_mode() -> Any:
+    """The trace that records the ops of this moment (of `make_fx`, or of a compiler of whole graphs), or None."""
+    return next((level for level in reversed(dispatch.levels) if isinstance(level, TraceLevel)), None)
 
 
 class TracedModule(GraphModule):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import aten
 from aten import Tensor
 
+np_str_obj_array_pattern = re.compile("[SaUO]")  # codes of NumPy's dtypes that no tensor has
 default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )

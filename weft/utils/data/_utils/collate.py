@@ -12,6 +12,7 @@ from weft.utils.data.collate import (
     default_collate_err_msg_format,
     default_collate_fn_map,
     default_convert,
+    np_str_obj_array_pattern,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "default_collate_err_msg_format",
     "default_collate_fn_map",
     "default_convert",
+    "np_str_obj_array_pattern",
 ]

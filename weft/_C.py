@@ -47,6 +47,11 @@ class _Functions:
 _nn = _Functions()
 
 
+def _are_functorch_transforms_active() -> bool:
+    """Whether a function transform (vmap, grad, jvp …) is running."""
+    return bool(dispatch.levels)
+
+
 def _get_tracing_state() -> Any:
     """None: nothing is being traced for TorchScript."""
     return None

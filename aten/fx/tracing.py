@@ -23,6 +23,7 @@ from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule, for_users
 from aten.fx.interpreter import Interpreter
 from aten.fx.node import Node, map_arg
+from aten.fx.targets import is_op
 from aten.fx.wrapped import kept
 from aten.tensor import Parameter
 
@@ -181,6 +182,8 @@ class Tracer:
         return self.record("call_function", op, args, kwargs)
 
     def record(self, kind: str, target: Any, args: tuple, kwargs: dict) -> Proxy:
+        if is_op(target) and (at := target.schema.variadic) == len(args) - 1 and type(args[at]) in (list, tuple):
+            args = (*args[:at], *args[at])  # as a graph has it, however the program gave it
         return self.create_proxy(kind, target, args, kwargs)
 
     def argument(self, a: Any) -> Any:

@@ -132,3 +132,19 @@ def test_autocast_is_off_on_devices_that_there_are_none_of():
     assert not weft.is_autocast_enabled("mps") and not weft.is_autocast_enabled("xpu")
     with pytest.raises(RuntimeError):
         weft.is_autocast_enabled("nothing")
+
+
+def test_operands_in_a_list_are_spread_in_graphs():
+    from weft import fx
+
+    graph = fx.symbolic_trace(lambda x, y: weft.einsum("ab,bc->ac", [x, y])).graph
+    node = next(n for n in graph.nodes if n.op == "call_function")
+    assert len(node.args) == 3 and node.args[0] == "ab,bc->ac"
+    graph.lint()
+
+
+def test_transforms_are_known_while_they_run():
+    active = weft._C._are_functorch_transforms_active
+    seen = []
+    weft.vmap(lambda x: seen.append(active()) or x)(weft.ones(2))
+    assert seen == [True] and not active()

@@ -37,6 +37,14 @@ _TensorMeta = type(Tensor)
 class _Functions:
     """The functions of nn that PyTorch keeps apart: ops by their names."""
 
+    @staticmethod
+    def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+        """(device, dtype, non_blocking, memory_format) of the arguments of `to`."""
+        from weft.nn.conversion import _parse_to
+
+        place, kind, non_blocking, memory_format = _parse_to(args, kwargs)
+        return (None if place is None else device(place)), kind, non_blocking, memory_format
+
     def __getattr__(self, name: str) -> Any:
         found = registry.get(name)
         if found is None:

@@ -10,6 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from aten import _native
 from weft.aliases import _AliasLoader
 from weft.version import __version__
 
@@ -51,6 +52,12 @@ class _TorchFinder:
             yield _Distribution()
 
 
+def _say(name: str) -> None:
+    """What libraries ask for, to tell whose the arrays are that they are given: the module's name, and the text of a dtype."""
+    sys.modules["weft"].__name__ = name
+    _native.say_torch(name == "torch")
+
+
 class _Switch:
     """An open `as_torch()`. Leaving the `with` block, or `close()`, undoes it; of several the last one does."""
 
@@ -67,7 +74,7 @@ class _Switch:
         if _Switch._opened == 0:
             _Switch._finder = _TorchFinder()
             sys.meta_path.insert(0, _Switch._finder)
-            sys.modules["weft"].__name__ = "torch"  # which libraries ask for, to tell what the arrays they are given are of
+            _say("torch")
         _Switch._opened += 1
         self._is_open = True
 
@@ -79,7 +86,7 @@ class _Switch:
         _Switch._opened -= 1
         if _Switch._opened == 0:
             sys.meta_path.remove(_Switch._finder)
-            sys.modules["weft"].__name__ = "weft"
+            _say("weft")
             for name in [n for n in sys.modules if n.partition(".")[0] in _NAMES]:
                 del sys.modules[name]
 

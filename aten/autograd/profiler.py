@@ -16,7 +16,7 @@ from typing import Any
 from aten import _native, dispatch
 from aten._native import Tensor
 
-__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "profile", "record_function"]
+__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "emit_nvtx", "profile", "record_function"]
 _MODE_COUNT = 32  # bits of the ambient word
 _open: list[profile] = []  # of this process: the last one notes
 
@@ -280,3 +280,26 @@ class record_function:
                 return fn(*args, **kwargs)
 
         return named
+
+
+class emit_nvtx:
+    """A block for the device's own profiler; ops are not marked for it, named ranges of `weft.cuda.nvtx` are. Raises AssertionError
+    where there is no device, and RuntimeError where such a block is open."""
+
+    _is_open = False
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled, self.record_shapes = enabled, record_shapes
+
+    def __enter__(self) -> emit_nvtx:
+        if self.enabled:
+            if emit_nvtx._is_open:
+                raise RuntimeError("NVTX annotation context manager is not reentrant")
+            if _native.device_count("cuda") == 0:
+                raise AssertionError("emit_nvtx: there is no cuda device here")
+            emit_nvtx._is_open = True
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        if self.enabled:
+            emit_nvtx._is_open = False

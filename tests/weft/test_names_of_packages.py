@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import OrderedDict
 
 import pytest
 
@@ -148,3 +149,44 @@ def test_transforms_are_known_while_they_run():
     seen = []
     weft.vmap(lambda x: seen.append(active()) or x)(weft.ones(2))
     assert seen == [True] and not active()
+
+
+def test_classes_that_scripts_are_of():
+    from weft import ScriptModule
+
+    assert ScriptModule is weft.jit.ScriptModule and not isinstance(weft.nn.Linear(1, 1), ScriptModule)
+    assert weft.cuda._initialized is False
+
+
+def test_an_optimizer_that_is_made_without_its_constructor_has_hooks():
+    class Wrapper(weft.optim.Optimizer):
+        def __init__(self, inner):
+            self.inner = inner
+            self._patch_step_function()
+            self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = OrderedDict(), OrderedDict()
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    p = weft.nn.Parameter(weft.ones(2))
+    wrapper = Wrapper(weft.optim.SGD([p], 0.5))
+    told = []
+    wrapper.register_step_post_hook(lambda *a: told.append(1))
+    p.grad = weft.ones(2)
+    wrapper.step()
+    assert told == [1] and p.tolist() == [0.5, 0.5]
+
+
+def test_arguments_of_to_are_taken_apart():
+    parse = weft._C._nn._parse_to
+    assert parse("meta", weft.float64) == (weft.device("meta"), weft.float64, False, None)
+    assert parse(weft.float16, non_blocking=True) == (None, weft.float16, True, None)
+    assert parse(weft.ones(1, dtype=weft.int8)) == (weft.device("cpu"), weft.int8, False, None)
+
+
+def test_ops_are_not_marked_where_there_is_no_device():
+    emit = weft.autograd.profiler.emit_nvtx
+    with emit(enabled=False):
+        pass
+    with pytest.raises(AssertionError, match="no cuda device"):
+        emit().__enter__()

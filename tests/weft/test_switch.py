@@ -95,7 +95,8 @@ def test_the_older_package_of_transforms_is_found_too():
 def test_the_module_says_torch_while_the_switch_is_open():
     assert weft.__name__ == "weft"
     with weft.as_torch() as torch:
-        assert torch.__name__ == "torch"
+        assert torch.__name__ == "torch" and str(torch.float32) == f"{torch.float32}" == "torch.float32"
+        assert repr(torch.float32) == "weft.float32"
         with weft.as_torch():
             pass
         assert torch.__name__ == "torch"
@@ -104,5 +105,5 @@ def test_the_module_says_torch_while_the_switch_is_open():
         assert fft is weft.fft
         f = weft.compile(lambda x: torch.nn.functional.relu(x) + torch.pi, fullgraph=True)
         assert f(weft.zeros(2)).tolist() == pytest.approx([3.1415927] * 2)
-    assert weft.__name__ == "weft"
+    assert weft.__name__ == "weft" and str(weft.float32) == "weft.float32"
     assert f(weft.zeros(2)).tolist() == pytest.approx([3.1415927] * 2)

@@ -92,6 +92,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"weft.cuda.{name}")
     if name == "default_generators":  # one a GPU: all are the CPU's
         return (default_generator,) * device_count()
+    if name == "_initialized":
+        return is_initialized()
     if name in OLD_TYPES:
         return OLD_TYPES[name]
     raise AttributeError(f"module 'weft.cuda' has no attribute {name!r}")

@@ -167,6 +167,10 @@ class Optimizer:
         if not getattr(cls.step, "hooked", False):
             cls.step = _hooked(cls.step, cls.__qualname__)  # type: ignore[method-assign]
 
+    def _patch_step_function(self) -> None:
+        """The hooks for a class whose objects are made without this class's constructor."""
+        self._hook_step()
+
     @staticmethod
     def profile_hook_step(func: Callable) -> Callable:
         """A `step` between the hooks, for classes that wrap their own."""

@@ -65,6 +65,11 @@ def _get_tracing_state() -> Any:
     return None
 
 
+def _is_tracing() -> bool:
+    """False: nothing is being traced for TorchScript."""
+    return False
+
+
 def _log_api_usage_once(event: str) -> None:
     """Nothing is logged."""
 

@@ -155,7 +155,7 @@ def test_classes_that_scripts_are_of():
     from weft import ScriptModule
 
     assert ScriptModule is weft.jit.ScriptModule and not isinstance(weft.nn.Linear(1, 1), ScriptModule)
-    assert weft.cuda._initialized is False
+    assert weft.cuda._initialized is False and weft._C._is_tracing() is False
 
 
 def test_an_optimizer_that_is_made_without_its_constructor_has_hooks():

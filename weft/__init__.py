@@ -71,7 +71,7 @@ _OF_FILE = {  # the names that a file gives
     "weft.serialization.file_reader": "PyTorchFileReader",
     "weft.nn.utils.weight_norm": "norm_except_dim",
     "weft.queues": "Event Stream get_device_module",
-    "weft.jit": "CompilationUnit ScriptFunction ScriptModule",
+    "weft.jit": "CompilationUnit ScriptFunction ScriptModule TensorType",
     "weft.jit.future": "Future fork wait",
     "weft.switch": "as_torch",
     "weft.symbolic_numbers": "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "

@@ -152,8 +152,9 @@ def test_transforms_are_known_while_they_run():
 
 
 def test_classes_that_scripts_are_of():
-    from weft import ScriptModule
+    from weft import ScriptModule, TensorType
 
+    assert not isinstance(weft.ones(1), TensorType)
     assert ScriptModule is weft.jit.ScriptModule and not isinstance(weft.nn.Linear(1, 1), ScriptModule)
     assert weft.cuda._initialized is False and weft._C._is_tracing() is False
 

@@ -58,6 +58,10 @@ class CompilationUnit:
             raise RuntimeError("weft does not compile the language of scripts: write the functions in Python, for weft.compile")
 
 
+class TensorType:
+    """TorchScript's type of tensors, which programs say in annotations: no object is one."""
+
+
 class ScriptFunction:
     """What `isinstance(f, torch.jit.ScriptFunction)` asks for: no function of weft is one."""
 

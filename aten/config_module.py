@@ -12,6 +12,8 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from aten import settings
+
 
 class ConfigModule(types.ModuleType):
     """A module becomes one by `become`; its own globals stay as they are, and are the settings that `own` names."""
@@ -102,6 +104,16 @@ class ConfigModule(types.ModuleType):
         """Set all that `shallow_copy_dict` gave."""
         for name, value in values.items():
             setattr(self, name, value)
+
+
+class OfSettings(ConfigModule):
+    """One whose settings are those of `aten.settings`."""
+
+    def read(self, name: str) -> Any:
+        return getattr(settings, name)
+
+    def write(self, name: str, value: Any) -> None:
+        setattr(settings, name, value)
 
 
 class Group:

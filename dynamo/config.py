@@ -60,7 +60,7 @@ _KEPT = {
     "rewrite_assert_with_torch_assert": True, "run_gc_after_compile": True, "skip_fsdp_guards": True,
     "skip_nnmodule_hook_guards": True, "skip_no_tensor_aliasing_guards_on_parameters": True,
     "skip_tensor_guards_with_matching_dict_tags": True, "skip_torchrec": True, "trace_numpy": True,
-    "use_lazy_graph_module": True, "verbose": False, "verify_correctness": False,
+    "use_lazy_graph_module": True, "verbose": False,
 }  # fmt: skip
 
 _OWN = {name: type(value) for name, value in list(globals().items()) if type(value) in (bool, int, set) and name != "TYPE_CHECKING"}

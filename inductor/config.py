@@ -6,16 +6,15 @@ import sys
 from typing import Any
 
 from aten import settings
-from aten.config_module import ConfigModule
+from aten.config_module import OfSettings
 
 
-class _Config(ConfigModule):
+class _Config(OfSettings):
     def read(self, name: str) -> Any:
-        return not settings.cache if name == "force_disable_caches" else getattr(settings, name)
+        return not settings.cache if name == "force_disable_caches" else super().read(name)
 
     def write(self, name: str, value: Any) -> None:
-        name, value = ("cache", not value) if name == "force_disable_caches" else (name, value)
-        setattr(settings, name, value)
+        super().write(*(("cache", not value) if name == "force_disable_caches" else (name, value)))
 
 
 OTHER_NAMES = {"triton.cudagraphs": "cudagraphs", "fx_graph_cache": "cache"}
@@ -42,7 +41,7 @@ KEPT: dict[str, Any] = {
     "loop_ordering_after_fusion": True, "max_autotune_conv_backends": "ATEN,TRITON", "max_autotune_gemm": False,
     "max_autotune_gemm_backends": "ATEN,TRITON,CPP", "max_autotune_gemm_search_space": "DEFAULT",
     "max_autotune_pointwise": False, "max_pointwise_cat_inputs": 8, "memory_planning": False, "memory_pool": "intermediates",
-    "min_num_split": 0, "mixed_mm_choice": "heuristic", "nan_asserts": False, "online_softmax": True, "pad_channels_last": False,
+    "min_num_split": 0, "mixed_mm_choice": "heuristic", "online_softmax": True, "pad_channels_last": False,
     "pattern_matcher": True, "permute_fusion": False, "pick_loop_orders": True, "profile_bandwidth": False,
     "profiler_mark_wrapper_call": False, "prologue_fusion": True, "realize_acc_reads_threshold": 8,
     "reorder_for_compute_comm_overlap": False, "reorder_for_locality": True, "reorder_for_peak_memory": True, "save_args": False,

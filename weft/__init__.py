@@ -42,10 +42,9 @@ _aliases.install(
 
 _PARTS = frozenset({
     "_C", "_VF", "__config__", "__future__", "_jit_internal", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_logging",
-    "_ops",
-    "_prims_common", "_refs", "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda",
-    "distributed", "distributions", "export", "fft", "func", "functional", "functorch", "futures", "fx", "hub", "jit", "library",
-    "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "quasirandom",
+    "_ops", "_prims_common", "_refs", "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu",
+    "cuda", "distributed", "distributions", "export", "fft", "func", "functional", "functorch", "futures", "fx", "hub", "jit",
+    "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "quasirandom",
     "return_types", "serialization", "signal", "sparse", "special", "testing", "torch_version", "types", "utils", "version", "xpu",
 })  # fmt: skip
 _OF_FILE = {  # the names that a file gives

@@ -35,9 +35,10 @@ class TraceError(ValueError):
 class Proxy:
     """Stands for a value of the graph being traced."""
 
-    def __init__(self, node: Node, tracer: Tracer):
+    def __init__(self, node: Node, tracer: Tracer | None = None):
+        """Without a tracer, what is done with it goes into the graph of its node."""
         self.__dict__["_node"] = node
-        self.tracer = tracer
+        self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
 
     @property
     def node(self) -> Node:
@@ -182,8 +183,9 @@ class Tracer:
         return self.record("call_function", op, args, kwargs)
 
     def record(self, kind: str, target: Any, args: tuple, kwargs: dict) -> Proxy:
-        if is_op(target) and (at := target.schema.variadic) == len(args) - 1 and type(args[at]) in (list, tuple):
-            args = (*args[:at], *args[at])  # as a graph has it, however the program gave it
+        if is_op(target) and (at := target.schema.variadic) == len(args) - 1 >= 0 and type(args[at]) in (list, tuple):
+            if target.schema.params[at].type != "int":  # (sizes stay in their list)
+                args = (*args[:at], *args[at])  # as a graph has it, however the program gave it
         return self.create_proxy(kind, target, args, kwargs)
 
     def argument(self, a: Any) -> Any:
@@ -279,6 +281,14 @@ class Tracer:
             return self.call_module(module, functools.partial(call, module), args, kwargs)
 
         return watched
+
+
+class GraphAppendingTracer(Tracer):
+    """Records what is done with its Proxies into a graph that there is: `Proxy(graph.placeholder("x"), tracer)`."""
+
+    def __init__(self, graph: Graph):
+        super().__init__()
+        self.graph = graph
 
 
 def _class_of_modules(cls: type) -> Any:

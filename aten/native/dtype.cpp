@@ -240,7 +240,7 @@ static PyMethodDef dtype_methods[] = {
     {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 static PyType_Slot dtype_slots[] = {{Py_tp_repr, (void *)dtype_repr},
-                                  {Py_tp_str, (void *)dtype_str},
+                                     {Py_tp_str, (void *)dtype_str},
                                     {Py_tp_getset, dtype_getset},
                                     {Py_tp_members, dtype_members},
                                     {Py_tp_methods, dtype_methods},

@@ -292,7 +292,7 @@ def _is_negative(n: Any) -> bool:
     """Whether it is an int, which may change, below 0."""
     if type(n) is int or not is_symbolic(n) or n.kind != "int":
         return type(n) is int and n < 0
-    from aten.symbolic.checked import holds
+    from aten.symbolic.checked import holds  # (a start has no use for it)
 
     return not holds(n >= 0)
 

@@ -159,7 +159,7 @@ def _is_open(size: Any) -> bool:
     """Whether a size is -1, said by a number that changes as well."""
     if type(size) is int or not is_symbolic(size):
         return size == -1
-    from aten.symbolic.checked import holds
+    from aten.symbolic.checked import holds  # (a start has no use for it)
 
     return not holds(size >= 0) and bool(size == -1)
 

@@ -39,18 +39,18 @@ class LoggedCall:
         self.copies = copies or {}
 
     def replay(self, emit) -> None:
-        for tensor, copy in self.copies.items():
+        for tensor, copy in list(self.copies.items()):
             if not history.written_behind(copy.node, tensor.node):
+                del self.copies[tensor]
                 if not copy.node.users:
                     emit.output.graph.erase_node(copy.node)
-                self.copies[tensor] = tensor
         args = tuple(self.recipe(emit, a) for a in self.args)
         kwargs = tuple((k, self.recipe(emit, v)) for k, v in self.kwargs.items())
         emit.after(outcome.Do(outcome.Call(outcome.Const(self.function), args, kwargs)))
 
     def recipe(self, emit, value: Variable) -> Any:
         if type(value) is TupleVariable:
-            return outcome.Build("tuple", tuple(self.recipe(emit, item) for item in value.items))
+            return outcome.Build("tuple", tuple(self.recipe(emit, item.realize(emit.output.current)) for item in value.items))
         if isinstance(value, DelayedText):
             return value.recipe(emit, self.recipe)
         return emit.value(self.copies.get(value, value) if isinstance(value, TensorVariable) else value)

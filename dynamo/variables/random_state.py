@@ -22,7 +22,7 @@ FLOATS = frozenset(
 )
 INTS = frozenset({"randint", "randrange", "getrandbits"})
 STATES = frozenset({"seed", "setstate"})
-MODULES: random.Random = random.random.__self__  # type: ignore[attr-defined]  # the generator of the module's functions
+OF_THE_MODULE = random._inst  # the generator of the module's functions
 INT64 = (-(2**63), 2**63 - 1)
 
 
@@ -132,7 +132,7 @@ for _name in sorted(FLOATS | INTS | STATES | {"getstate"}):  # (those written in
 def _random(frame, value, source):
     if isinstance(source, Object):
         return RandomVariable(value, random.Random, source)
-    if value is MODULES:
+    if value is OF_THE_MODULE:
         frame.output.guard_same(source, value)
         return RandomVariable(value, random.Random, source)
     frame.output.guard_type(source, random.Random)

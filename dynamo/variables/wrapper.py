@@ -160,7 +160,7 @@ def _argument(frame: Any, variable: Variable) -> tuple[Any, Any]:
     cls: Any = variable.python_type()
     if isinstance(variable, NamedTupleVariable):
         parts = dict(zip(cls._fields, variable.items))
-    elif dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen and variable.source is None:  # type: ignore[attr-defined]
+    elif getattr(getattr(cls, "__dataclass_params__", None), "frozen", False) and variable.source is None:
         parts = {f.name: variable.getattr(frame, f.name) for f in dataclasses.fields(cls) if f.init}
     else:
         return given(variable), variable.as_arg()

@@ -70,6 +70,24 @@ def test_what_is_printed_is_as_it_was_at_the_print():
         assert printed(compiled, weft.ones(2)) == printed(compiled, weft.ones(2)) == printed(changed_later, weft.ones(2))
 
 
+def test_what_is_in_tuples_from_outside_is_printed_as_it_was():
+    def f(pair, nested):
+        print(pair, nested)
+        pair[0].add_(1)
+        return pair[0] * 2
+
+    def told(f):
+        x = weft.ones(2)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            f((x, 1), (x, (x, 2)))
+        return out.getvalue()
+
+    with weft._dynamo.config.patch(reorderable_logging_functions={print}):
+        compiled = weft.compile(f, backend="eager", fullgraph=True)
+        assert told(compiled) == told(compiled) == told(f)
+
+
 def test_functions_of_the_users_go_behind_the_graph():
     told = []
 

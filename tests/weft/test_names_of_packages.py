@@ -104,6 +104,8 @@ def test_records_of_a_file(tmp_path):
     weft.save({"w": weft.arange(6).float()}, tmp_path / "x.pt")
     reader = weft.PyTorchFileReader(str(tmp_path / "x.pt"))
     assert reader.has_record("data.pkl") and "data/0" in reader.get_all_records() and reader.get_record_size("data/0") == 24
+    at = reader.get_record_offset("data/0")
+    assert (tmp_path / "x.pt").read_bytes()[at : at + 24] == reader.get_record("data/0")
     assert reader.get_storage_from_record("data/0", 6, weft.float32).tolist() == list(range(6))
     with pytest.raises(RuntimeError, match="failed locating file nope"):
         reader.get_record("nope")
@@ -142,6 +144,21 @@ def test_operands_in_a_list_are_spread_in_graphs():
     node = next(n for n in graph.nodes if n.op == "call_function")
     assert len(node.args) == 3 and node.args[0] == "ab,bc->ac"
     graph.lint()
+
+
+def test_sizes_in_a_list_stay_in_it():
+    from weft import fx
+
+    graph = fx.symbolic_trace(lambda x: weft.reshape(weft.permute(x, (1, 0)), (2, 3))).graph
+    assert [n.args[1] for n in graph.nodes if n.op == "call_function"] == [(1, 0), (2, 3)]
+
+
+def test_a_proxy_without_a_tracer_appends_to_the_graph_of_its_node():
+    from weft import fx
+
+    graph = fx.Graph()
+    graph.output((fx.Proxy(graph.placeholder("x")).sin() + 1).node)
+    assert fx.GraphModule({}, graph)(weft.zeros(2)).tolist() == [1, 1]
 
 
 def test_transforms_are_known_while_they_run():

@@ -91,6 +91,8 @@ def test_the_options_of_all_compilations_are_set_by_a_module():
         assert settings.cache and config.fx_graph_cache
     with pytest.raises(AttributeError, match="there is no setting 'fast'; known: cache, combo_kernels"):
         config.fast = True
+    with pytest.raises(AttributeError, match="there is no setting 'nan_asserts'"):  # which would be asserted nowhere
+        config.nan_asserts = True
     with pytest.raises(AttributeError, match="there is no setting 'triton.fast'"):
         config.triton.fast = True
     with pytest.raises(TypeError, match="fusion is of type bool, not int"):

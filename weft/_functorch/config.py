@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
-from aten import settings
-from aten.config_module import ConfigModule
-
-
-class _Config(ConfigModule):
-    def read(self, name: str) -> Any:
-        return getattr(settings, name)
-
-    def write(self, name: str, value: Any) -> None:
-        setattr(settings, name, value)
-
+from aten.config_module import OfSettings
 
 # How PyTorch's aot and partitioner do their work, where ours have no choice to make.
 _KEPT = {
@@ -29,4 +18,4 @@ _KEPT = {
     "treat_parameters_as_free_to_save": True, "unlift_effect_tokens": False, "view_replay_for_aliased_outputs": True,
 }  # fmt: skip
 
-_Config.become(sys.modules[__name__], {"check_metas": bool}, {"debug_assert": "check_metas"}, _KEPT)
+OfSettings.become(sys.modules[__name__], {"check_metas": bool}, {"debug_assert": "check_metas"}, _KEPT)

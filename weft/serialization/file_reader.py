@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 from typing import Any
 
@@ -32,13 +33,24 @@ class PyTorchFileReader:
 
     def get_record(self, name: str) -> bytes:
         """The bytes of a record. Raises RuntimeError if there is none of that name."""
+        return self._zip.read(self._info(name))
+
+    def _info(self, name: str) -> zipfile.ZipInfo:
         if name not in self._records:
             raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found")
-        return self._zip.read(self._top + name)
+        return self._zip.getinfo(self._top + name)
 
     def get_record_size(self, name: str) -> int:
         """How many bytes a record has."""
-        return len(self.get_record(name))
+        return self._info(name).file_size
+
+    def get_record_offset(self, name: str) -> int:
+        """Where the bytes of a record begin in the file, which keeps them as they are."""
+        info, file = self._info(name), self._zip.fp
+        assert file is not None
+        file.seek(info.header_offset + 26)  # of the local header: lengths of the name and of what is further told
+        name_length, extra_length = struct.unpack("<HH", file.read(4))
+        return info.header_offset + 30 + name_length + extra_length
 
     def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Tensor:
         """A tensor of one dim with the first `numel` elements of a record, of which `dtype` says the type."""

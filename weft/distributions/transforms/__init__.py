@@ -11,8 +11,8 @@ from weft.distributions.transforms.elementwise import (
     SigmoidTransform,
     SoftplusTransform,
     TanhTransform,
-    _clipped_sigmoid,  # noqa: F401
 )
+from weft.distributions.transforms.elementwise import _clipped_sigmoid as _clipped_sigmoid
 from weft.distributions.transforms.joined import (
     CatTransform,
     StackTransform,

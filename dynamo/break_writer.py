@@ -10,13 +10,12 @@ import types
 from collections.abc import Collection
 from typing import Any
 
-from bytecode import Instr, Label, TryBegin, TryEnd
-
 from . import _eval_frame, breaks
 from .bytecode.assemble import Copy
 from .bytecode.emit import Emitter
 from .bytecode.handled import ENTERED, handled_slots
 from .bytecode.instruction import ENDS, UNCONDITIONAL, VERSION, Decoded
+from .bytecode.items import Copied, Instr, Label, TryBegin, TryEnd
 from .bytecode.liveness import assigned_before, live_before
 from .outcome import Handled, Null
 from .resume import (
@@ -80,7 +79,7 @@ class BreakWriter:
         if inst.name not in ENDS and inst.name not in UNCONDITIONAL:
             after = self._after(first, last, nulls)
             label = Label()
-            self.copy.insert_after(last, [Instr("JUMP_FORWARD", label, lineno=inst.line)])
+            self.copy.insert_after(last, [Instr("JUMP_FORWARD", label, inst.line)])
             for i in range(first, last + 1):
                 self._bind_method(i)
             self.pending.append((label, [], self._point(last + 1, after)))
@@ -136,7 +135,7 @@ class BreakWriter:
     def _bind_exit(self, index: int) -> list:
         """What comes after the load of `__exit__`."""
         at = self.copy.position[index]
-        e = Emitter(line=self.copy.items[at].lineno)
+        e = Emitter(line=self.copy.items[at].line)
         e.load_const(_eval_frame.exit_method)
         e.instr("SWAP", 2)
         e.push_null()
@@ -150,10 +149,10 @@ class BreakWriter:
         """The same for the load of an attribute."""
         at = self.copy.position[index]
         item = self.copy.items[at]
-        arg = item.arg if VERSION < (3, 12) else (False, *item.arg[1:])
+        arg = item.arg if VERSION < (3, 12) else item.arg & ~1
         name = "LOAD_ATTR" if item.name == "LOAD_METHOD" else item.name
-        self.copy.items[at] = Instr(name, arg, location=item.location)
-        e = Emitter(line=item.lineno)
+        self.copy.items[at] = Copied(name, arg, item.location)
+        e = Emitter(line=item.line)
         e.push_null()
         if VERSION < (3, 13):
             e.instr("SWAP", 2)
@@ -171,7 +170,7 @@ class BreakWriter:
         inst = self.decoded.instructions[last]
         label = Label()
         item = self.copy.items[self.copy.position[last]]
-        self.copy.items[self.copy.position[last]] = Instr(forward(item.name), label, location=item.location)
+        self.copy.items[self.copy.position[last]] = Instr(forward(item.name), label, item.location)
         target, begin = inst.target, []
         if inst.name == "FOR_ITER":
             target += len(_FOR_ENDS)

@@ -10,8 +10,6 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from bytecode import Label, TryBegin, TryEnd
-
 from aten.symbolic.symint import SYMBOLIC
 
 from . import _eval_frame
@@ -20,6 +18,7 @@ from .break_writer import BreakWriter
 from .bytecode.assemble import STACK_MARGIN, Copy, assemble_like
 from .bytecode.emit import Emitter
 from .bytecode.instruction import decode
+from .bytecode.items import Label, TryBegin, TryEnd
 from .guard_program import argument_names
 from .reraise import raiser
 

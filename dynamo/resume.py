@@ -14,15 +14,14 @@ break.
 from __future__ import annotations
 
 import types
-from typing import Any, NamedTuple
-
-from bytecode import CellVar, FreeVar, Instr, Label, TryBegin, TryEnd
+from typing import NamedTuple
 
 from . import _eval_frame
 from .bytecode.assemble import STACK_MARGIN, Copy, assemble_function
 from .bytecode.emit import Emitter
 from .bytecode.handled import ENTERED, handled_slots
 from .bytecode.instruction import LASTI_IS_OBJECT, VERSION, Decoded, decode
+from .bytecode.items import Instr, Label, TryBegin, TryEnd
 from .bytecode.liveness import KEPT, assigned_before, keep_locals, live_before
 
 STACK = "___stack"
@@ -213,23 +212,12 @@ def _make_resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> 
     for name in point.unsure:
         forget_unbound(e, name)
     e.jump(label)
-    items = [_free(i, frozenset(code.co_cellvars)) for i in e.out + items + stubs]
+    items = e.out + items + stubs
     argnames = names + list(point.locals)
     if handled_slots(code)[point.index]:
         argnames.append(HANDLED)
     extra = STACK_MARGIN + len(point.nulls) + max((len(x.handed) for x in exits), default=0)
     return assemble_function(code, items, argnames, free, code.co_stacksize + extra)
-
-
-def _free(item: Any, cellvars: frozenset[str]) -> Any:
-    """Cells of the original frame are free variables of the function that continues it."""
-    if not isinstance(item, Instr):
-        return item
-    if isinstance(item.arg, CellVar):
-        return Instr(item.name, FreeVar(item.arg.name), location=item.location)
-    if item.name == "LOAD_FAST" and isinstance(item.arg, str) and item.arg in cellvars:  # 3.13: the cell of an argument
-        return Instr(item.name, FreeVar(item.arg), location=item.location)
-    return item
 
 
 def _leave_loops(decoded: Decoded, copy: Copy, point: Point, exits: list[Exit], stubs: list) -> None:
@@ -242,13 +230,13 @@ def _leave_loops(decoded: Decoded, copy: Copy, point: Point, exits: list[Exit], 
         item = copy.items[copy.position[i.index]]
         if i.target in by_head and i.index >= i.target:
             label = Label()
-            copy.replace(i.index, [Instr(forward(item.name), label, location=item.location)])
+            copy.replace(i.index, [Instr(forward(item.name), label, item.location)])
             stubs.append(label)
             stubs += _exit_stub(by_head[i.target], assigned[i.index], i.line)
         elif i.name in ("RETURN_VALUE", "RETURN_CONST"):
             e = Emitter(line=i.line)
             if i.name == "RETURN_CONST":
-                e.load_const(item.arg)
+                e.load_const(i.value)
             e.load_const(0)
             e.build("tuple", 2)
             e.return_value()

@@ -1,1 +1,1 @@
-"""Reading, analysing and writing CPython bytecode. Only `emit` and `assemble` import the bytecode library."""
+"""Reading, analysing and writing CPython bytecode."""

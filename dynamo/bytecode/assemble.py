@@ -1,75 +1,69 @@
-"""Code objects ↔ lists of the bytecode library, with the options under which the library is right.
+"""Code objects taken apart into lists of instructions and put together again.
 
-Its defaults recompute the stack depths of exception tables and get some wrong, which crashes: depths are conserved, and
-stack sizes are given.
+A copied instruction keeps its argument as a number: the tables of new code (constants, names, locals) begin with those of
+the old, so that most numbers stay true. Only slots move, which one table says. The bytes are written natively
+(eval_frame/encode.cpp), for each compilation waits for them.
 """
 
 from __future__ import annotations
 
 import dis
+import opcode
 import types
-from collections.abc import Callable
 from typing import Any
-
-from bytecode import Bytecode, CellVar, ConcreteBytecode, ConcreteInstr, FreeVar, Instr, Label, TryBegin, TryEnd
 
 from .. import _eval_frame
 from .implicit import bare_supers
-from .instruction import HAS_DOCSTRING, LASTI_IS_OBJECT, PLAIN, decode
+from .instruction import BACKWARD, CACHE, EXTENDED_ARG, HAS_DOCSTRING, LASTI_IS_OBJECT, decode
+from .items import Cell, Copied, Instr, Label, TryBegin, TryEnd
 
-CELLS_ARE_LOCALS = dis.opmap["LOAD_DEREF"] in dis.haslocal
 STACK_MARGIN = 16  # for what is put around copied instructions, beyond the values it pushes
+
+_entries: Any = opcode._inline_cache_entries  # type: ignore[attr-defined]  # by opcode (3.11, 3.12) or by name
+_CACHES = bytes(
+    (_entries.get(dis.opname[op], 0) if isinstance(_entries, dict) else _entries[op]) if op < len(dis.opname) else 0
+    for op in range(256)
+)
+_ENCODING = (_CACHES, bytes(op in BACKWARD for op in range(256)), CACHE, EXTENDED_ARG)
+_MOVES = frozenset(dis.opname[op] for op in (*dis.haslocal, *dis.hasfree))  # the argument is a slot
+_CONSTS = frozenset([*(dis.opname[op] for op in dis.hasconst), "KW_NAMES"])
+# Instructions of two locals (Python 3.13), as the two that they stand for; they have four bits for each.
+PAIRS = {
+    "LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"),
+    "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST"),
+    "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
+}
 
 
 class Copy:
-    """A copy of the instructions of `code`, whose labels are its own.
+    """A copy of the instructions of `code`.
 
     `items[position[i]]` is the instruction that `decode(code)` numbers i.
     """
 
     def __init__(self, code: types.CodeType):
-        labels: dict[Label, Label] = {}
-        tries: dict[TryBegin, TryBegin] = {}
-        self.items: list = []
-        self.position: list[int] = []
-
-        def fresh(label: Label) -> Label:
-            return labels.setdefault(label, Label())
-
-        for item in _decoded(code):
-            if isinstance(item, Label):
-                item = fresh(item)
-            elif isinstance(item, TryBegin):
-                tries[item] = TryBegin(fresh(item.target), item.push_lasti, item.stack_depth)
-                item = tries[item]
-            elif isinstance(item, TryEnd):
-                item = TryEnd(tries[item.entry])
-            else:
-                self.position.append(len(self.items))
-                if isinstance(item.arg, Label):
-                    item = Instr(item.name, fresh(item.arg), location=item.location)
-            self.items.append(item)
+        record = _eval_frame.record(code)
+        found = record.get("items")
+        if found is None:
+            found = record["items"] = _items(code)
+        self.items: list = found[0].copy()
+        self.position: list[int] = found[1].copy()
         self._spell_out_supers(code)
 
     def _spell_out_supers(self, code: types.CodeType) -> None:
         """super() looks for its arguments in the frame, where a function that continues another has them elsewhere."""
-        for at, item in enumerate(self.items):
-            if isinstance(item, Instr) and item.name == "LOAD_SUPER_ATTR":  # (on 3.12 and later they are on the stack)
-                given: Any = item.arg
-                is_method, _, name = given
-                self.items[at] = Instr(item.name, (is_method, True, name), location=item.location)
         first = code.co_varnames[:1]
         for index in bare_supers(code, decode(code)):
             item = self.items[self.position[index]]
-            load: list = [Instr("LOAD_DEREF", FreeVar("__class__"), location=item.location)]
+            load: list = [Instr("LOAD_DEREF", Cell("__class__"), item.location)]
             if first[0] in code.co_cellvars:
-                load.append(Instr("LOAD_DEREF", CellVar(first[0]), location=item.location))
+                load.append(Instr("LOAD_DEREF", Cell(first[0]), item.location))
             else:
-                load.append(Instr("LOAD_FAST", first[0], location=item.location))
-            self.replace(index, [*load, Instr(item.name, 2, location=item.location)])
+                load.append(Instr("LOAD_FAST", first[0], item.location))
+            self.replace(index, [*load, Instr(item.name, 2, item.location)])
             if item.name == "PRECALL":
                 after = self.items[self.position[index + 1]]
-                self.replace(index + 1, [Instr(after.name, 2, location=after.location)])
+                self.replace(index + 1, [Instr(after.name, 2, after.location)])
 
     def label_before(self, index: int) -> Label:
         """A label in front of instruction `index`."""
@@ -97,70 +91,155 @@ class Copy:
         for i in range(index + 1, len(self.position)):
             self.position[i] += len(items) - 1
 
-    def map(self, change: Callable[[Instr], Instr]) -> None:
-        """Replace every instruction by change(instruction)."""
-        self.items = [change(i) if isinstance(i, Instr) else i for i in self.items]
+
+def _items(code: types.CodeType) -> tuple[list, list[int]]:
+    """The instructions of `code` with labels and ranges, and where each stands. Of Python 3.14: a copy owns what it loads (the
+    compiler borrows where it saw that the local outlives the value, in its own code)."""
+    decoded = decode(code)
+    positions = list(code.co_positions())
+    labels: dict[int, Label] = {}
+    for i in decoded.instructions:
+        if i.target >= 0 and i.target not in labels:
+            labels[i.target] = Label()
+    begins: dict[int, TryBegin] = {}
+    ends: dict[int, TryBegin] = {}
+    for h in decoded.handlers:
+        if h.first < h.last:
+            begin = TryBegin(labels.setdefault(h.target, Label()), h.lasti, h.depth)
+            begins[h.first] = ends[h.last] = begin
+    items: list = []
+    position: list[int] = []
+    for index, offset, name, _, arg, _, target, _ in decoded.instructions:
+        if index in ends:
+            items.append(TryEnd(ends[index]))
+        if index in labels:
+            items.append(labels[index])
+        if index in begins:
+            items.append(begins[index])
+        position.append(len(items))
+        if name == "LOAD_SUPER_ATTR":  # (3.12 and later) bit 1: its arguments are on the stack, not to be looked for
+            arg |= 2
+        elif name == "RERAISE" and not LASTI_IS_OBJECT:
+            arg = 0
+        items.append(Copied(name, labels[target] if target >= 0 else arg, positions[offset // 2]))
+    n = len(decoded)
+    if n in ends:
+        items.append(TryEnd(ends[n]))
+    if n in labels:
+        items.append(labels[n])
+    return items, position
 
 
-def _decoded(code: types.CodeType) -> Bytecode:
-    record = _eval_frame.record(code)
-    found = record.get("bytecode")
-    if found is None:
-        found = record["bytecode"] = _from_code(code)
-    return found
+class _Tables:
+    """What the arguments of new instructions are looked up in: constants and names of `code` first, then what they bring."""
+
+    def __init__(self, code: types.CodeType, varnames: list[str], cellvars: tuple[str, ...], freevars: tuple[str, ...]):
+        self.consts: list = list(code.co_consts)
+        self.names = {name: i for i, name in enumerate(code.co_names)}
+        self.varnames = {name: i for i, name in enumerate(varnames)}
+        self.cellvars, self.freevars = cellvars, freevars
+        self._const_at = {id(value): i for i, value in enumerate(self.consts)}
+        self._cells: dict[str, int] | None = None
+
+    def add_locals(self, items: list) -> None:
+        """Locals that only new instructions have come behind the others: all slots are known then."""
+        for item in items:
+            if type(item) is Instr and type(item.arg) is str and item.name in _MOVES:
+                self.varnames.setdefault(item.arg, len(self.varnames))
+        cells = [c for c in self.cellvars if c not in self.varnames]
+        behind = len(self.varnames) + len(cells)
+        self._cells = {c: len(self.varnames) + i for i, c in enumerate(cells)}
+        self._cells |= {c: self.varnames[c] for c in self.cellvars if c in self.varnames}
+        self._cells |= {c: behind + i for i, c in enumerate(self.freevars)}
+
+    def slot_of(self, cell: str) -> int:
+        assert self._cells is not None
+        return self._cells[cell]
+
+    def slots_of(self, code: types.CodeType) -> list[int]:
+        """For each slot of `code`, where it is now."""
+        own = frozenset(code.co_cellvars)
+        # (An argument in a cell has one slot; it is a cell here, or comes by the closure.)
+        slots = [self.slot_of(v) if v in own else self.varnames[v] for v in code.co_varnames]
+        others = [c for c in code.co_cellvars if c not in code.co_varnames]
+        return slots + [self.slot_of(c) for c in (*others, *code.co_freevars)]
+
+    def number(self, item: Instr) -> int:
+        """The argument of a new instruction."""
+        name, arg = item.name, item.arg
+        cls = type(arg)
+        if name in _CONSTS:
+            return self._const(arg)
+        if cls is Cell:
+            return self.slot_of(arg)
+        if cls is str:
+            return self.varnames[arg] if name in _MOVES else self._name(arg)
+        if cls is tuple:  # whether NULL is pushed beside
+            return self._name(arg[1]) << 1 | arg[0]
+        return int(arg)
+
+    def _const(self, value: Any) -> int:
+        found = self._const_at.get(id(value))
+        if found is None:
+            found = self._const_at[id(value)] = len(self.consts)
+            self.consts.append(value)
+        return found
+
+    def _name(self, name: str) -> int:
+        return self.names.setdefault(name, len(self.names))
 
 
-def _from_code(code: types.CodeType) -> Bytecode:
-    """Bytecode.from_code, past what the library has wrong: cells that are loaded like locals (from Python 3.13 on a closure's
-    own, in 3.14 LOAD_DEREF too), and BUILD_INTERPOLATION. Such instructions pass it under other names.
-
-    A copy owns what it loads: the compiler borrows (3.14) where it saw that the local outlives the value, in its own code.
-    """
-    concrete = ConcreteBytecode.from_code(code)
-    first = len(code.co_varnames) + len(set(code.co_cellvars).difference(code.co_varnames))
-    disguised: dict[int, tuple[str, int]] = {}
-    n = 0
-    for i in concrete:
-        if not isinstance(i, ConcreteInstr) or i.name in ("CACHE", "EXTENDED_ARG"):
-            continue
-        if i.name in PLAIN:
-            i.name = PLAIN[i.name]
-        if (i.name == "LOAD_FAST" and i.arg >= first) or (i.name == "LOAD_DEREF" and CELLS_ARE_LOCALS):
-            disguised[n] = i.name, i.arg
-            i.name = "STORE_DEREF"
-        elif i.name == "BUILD_INTERPOLATION":
-            disguised[n] = i.name, i.arg
-            i.name = "BUILD_TUPLE"
-        elif i.name == "RERAISE" and not LASTI_IS_OBJECT:
-            i.arg = 0
-        n += 1
-    out = concrete.to_bytecode(conserve_exception_block_stackdepth=True)
-    if disguised:
-        positions = [at for at, item in enumerate(out) if isinstance(item, Instr)]
-        for index, (name, arg) in disguised.items():
-            item = out[positions[index]]
-            if name == "BUILD_INTERPOLATION":
-                out[positions[index]] = Instr._from_trusted(name, dis.opmap[name], arg, item.location)
+def _resolved(code: types.CodeType, items: list, tables: _Tables) -> tuple[list, list]:
+    """(opcode, argument, index jumped to or -1, location) of each instruction, and the handlers of protected ranges."""
+    tables.add_locals(items)
+    slots = tables.slots_of(code)
+    moved = slots != list(range(len(slots)))
+    out: list = []
+    at: dict[Label, int] = {}
+    begun: dict[TryBegin, int] = {}
+    handlers: list = []
+    opmap = dis.opmap
+    for item in items:
+        cls = type(item)
+        if cls is Copied:
+            name, arg = item.name, item.arg
+            if type(arg) is Label:
+                out.append((opmap[name], 0, arg, item.location))
+            elif not moved or name not in _MOVES:
+                out.append((opmap[name], arg, None, item.location))
+            elif name in PAIRS:
+                pair = slots[arg >> 4], slots[arg & 15]
+                if max(pair) < 16:
+                    out.append((opmap[name], pair[0] << 4 | pair[1], None, item.location))
+                else:
+                    out += [(opmap[n], slot, None, item.location) for n, slot in zip(PAIRS[name], pair)]
             else:
-                out[positions[index]] = Instr(name, item.arg, location=item.location)
-    return out
+                out.append((opmap[name], slots[arg], None, item.location))
+        elif cls is Instr:
+            arg = item.arg
+            if type(arg) is Label:
+                out.append((opmap[item.name], 0, arg, item.location))
+            else:
+                out.append((opmap[item.name], tables.number(item), None, item.location))
+        elif cls is Label:
+            at[item] = len(out)
+        elif cls is TryBegin:
+            begun[item] = len(out)
+        elif begun[item.entry] < len(out):
+            begin = item.entry
+            handlers.append((begun[begin], len(out), begin.target, begin.stack_depth, begin.push_lasti))
+    return (
+        [(op, arg, -1 if label is None else at[label], location) for op, arg, label, location in out],
+        [(first, last, at[target], depth, lasti) for first, last, target, depth, lasti in handlers],
+    )
 
 
 def assemble_like(code: types.CodeType, items: list, stacksize: int) -> types.CodeType:
     """A code object that can stand in a frame of `code`: same arguments, cells, free variables, flags and names."""
-    out = _new(items, code)
-    # The order of argnames is that of the slots: positional, keyword-only, *args, **kwargs.
-    n = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
-    out.argnames = list(code.co_varnames)  # the others behind them: locals() has its keys in this order
-    out.argcount, out.posonlyargcount = code.co_argcount, code.co_posonlyargcount
-    out.kwonlyargcount = code.co_kwonlyargcount
-    out.flags = code.co_flags & ~HAS_DOCSTRING
-    out.cellvars, out.freevars = list(code.co_cellvars), list(code.co_freevars)
-    out.name, out.qualname = code.co_name, code.co_qualname
-    made = _to_code(out, stacksize)
-    if made.co_freevars != code.co_freevars or made.co_varnames[:n] != code.co_varnames[:n]:
-        raise AssertionError(f"the new code of {code.co_qualname} has other arguments or free variables")
-    return made
+    # Locals of its own behind the others: locals() has its keys in this order.
+    tables = _Tables(code, list(code.co_varnames), code.co_cellvars, code.co_freevars)
+    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+    return _code(code, items, tables, counts, stacksize, code.co_flags & ~HAS_DOCSTRING)
 
 
 def assemble_function(
@@ -170,60 +249,30 @@ def assemble_function(
 
     It has the name of `code`, so that tracebacks read as if nothing had been taken apart.
     """
-    out = _new(items, code)
-    out.argnames = [*argnames, *(v for v in code.co_varnames if v not in argnames and v not in freevars)]
-    out.argcount = len(argnames)
-    out.flags = (code.co_flags & ~0x0C & ~HAS_DOCSTRING) | (0x10 if freevars else 0)  # no *args and **kwargs; nested
-    out.cellvars, out.freevars = [], list(freevars)
-    out.name, out.qualname = code.co_name, code.co_qualname
-    return _to_code(out, stacksize)
+    own = frozenset([*argnames, *code.co_cellvars])
+    tables = _Tables(code, [*argnames, *(v for v in code.co_varnames if v not in own)], (), freevars)
+    flags = (code.co_flags & ~0x0C & ~HAS_DOCSTRING) | (0x10 if freevars else 0)  # no *args and **kwargs; nested
+    return _code(code, items, tables, (len(argnames), 0, 0), stacksize, flags)
 
 
-def _without_empty_ranges(items: list) -> list:
-    """`items` without protected ranges that hold no instruction: the library does not end writing one down."""
-    opened: set[TryBegin] = set()
-    used: set[TryBegin] = set()
-    for item in items:
-        if isinstance(item, TryBegin):
-            opened.add(item)
-        elif isinstance(item, TryEnd):
-            opened.discard(item.entry)
-        elif isinstance(item, Instr):
-            used |= opened
-    entry = {TryBegin: lambda i: i, TryEnd: lambda i: i.entry}
-    return [i for i in items if type(i) not in entry or entry[type(i)](i) in used]
-
-
-def _new(items: list, code: types.CodeType) -> Bytecode:
-    out = Bytecode(_without_empty_ranges(items))
-    out.filename = code.co_filename
-    out.first_lineno = code.co_firstlineno
-    return out
-
-
-# Instructions of two locals (Python 3.13), as the two that they stand for.
-PAIRS = {
-    "LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"),
-    "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST"),
-    "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
-}
-
-
-def _split_pairs(out: Bytecode) -> None:
-    """Pairs have four bits for each local: those of a function with more of them, further on than in the original, part."""
-    near = set(out.argnames[:16])
-    if len(out.argnames) <= 16:
-        return
-    items: list = []
-    for item in out:
-        names = PAIRS.get(item.name) if isinstance(item, Instr) else None
-        if names is None or near.issuperset(item.arg):
-            items.append(item)
-        else:
-            items += [Instr(name, local, location=item.location) for name, local in zip(names, item.arg)]
-    out[:] = items
-
-
-def _to_code(out: Bytecode, stacksize: int) -> types.CodeType:
-    _split_pairs(out)
-    return out.to_code(compute_exception_stack_depths=False, stacksize=stacksize)
+def _code(
+    code: types.CodeType, items: list, tables: _Tables, counts: tuple[int, int, int], stacksize: int, flags: int
+) -> types.CodeType:
+    instructions, handlers = _resolved(code, items, tables)
+    raw, lines, exceptions = _eval_frame.encoded(instructions, handlers, code.co_firstlineno, _ENCODING)
+    return code.replace(
+        co_argcount=counts[0],
+        co_posonlyargcount=counts[1],
+        co_kwonlyargcount=counts[2],
+        co_nlocals=len(tables.varnames),
+        co_stacksize=stacksize,
+        co_flags=flags,
+        co_code=raw,
+        co_consts=tuple(tables.consts),
+        co_names=tuple(tables.names),
+        co_varnames=tuple(tables.varnames),
+        co_freevars=tables.freevars,
+        co_cellvars=tables.cellvars,
+        co_linetable=lines,
+        co_exceptiontable=exceptions,
+    )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bytecode import BinaryOp, CellVar, FreeVar, Instr, Label
-
-from .instruction import VERSION
+from .instruction import SUBSCRIPT, VERSION
+from .items import Cell, Instr, Label
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 _CODE = type(compile("0", "", "eval"))
@@ -34,8 +33,8 @@ class Emitter:
         self.freevars = frozenset(freevars)
         self.line = line
 
-    def instr(self, name: str, *arg: Any) -> None:
-        self.out.append(Instr(name, *arg, lineno=self.line))
+    def instr(self, name: str, arg: Any = 0) -> None:
+        self.out.append(Instr(name, arg, self.line))
 
     def label(self, label: Label) -> None:
         self.out.append(label)
@@ -64,21 +63,18 @@ class Emitter:
     def delete_local(self, name: str) -> None:
         self.instr("DELETE_FAST", name)
 
-    def _cell(self, name: str):
-        return CellVar(name) if name in self.cellvars else FreeVar(name)
-
     def load_deref(self, name: str) -> None:
-        self.instr("LOAD_DEREF", self._cell(name))
+        self.instr("LOAD_DEREF", Cell(name))
 
     def store_deref(self, name: str) -> None:
-        self.instr("STORE_DEREF", self._cell(name))
+        self.instr("STORE_DEREF", Cell(name))
 
     def delete_deref(self, name: str) -> None:
-        self.instr("DELETE_DEREF", self._cell(name))
+        self.instr("DELETE_DEREF", Cell(name))
 
     def load_cell(self, name: str) -> None:
         """The cell itself."""
-        self.instr("LOAD_CLOSURE" if VERSION < (3, 13) else "LOAD_FAST", self._cell(name))
+        self.instr("LOAD_CLOSURE" if VERSION < (3, 13) else "LOAD_FAST", Cell(name))
 
     def load_global(self, name: str) -> None:
         self.instr("LOAD_GLOBAL", (False, name))
@@ -104,7 +100,7 @@ class Emitter:
         if VERSION < (3, 14):
             self.instr("BINARY_SUBSCR")
         else:
-            self.instr("BINARY_OP", BinaryOp.SUBSCR)
+            self.instr("BINARY_OP", SUBSCRIPT)
 
     def store_subscript(self) -> None:
         """value, object, key →"""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dis
 import itertools
+import opcode
 import sys
 import types
 from typing import Any, NamedTuple
@@ -28,11 +29,12 @@ NAMES = [PLAIN.get(name, name) for name in dis.opname]
 # can hold: an empty place stands for it, and nothing is lost but the line that a frame shows while it is left (RERAISE).
 LASTI_IS_OBJECT = VERSION < (3, 14)
 HAS_DOCSTRING = 0x4000000  # flag: the first constant is the docstring (3.14); not so of code that is made here
+SUBSCRIPT = next((i for i, (name, _) in enumerate(opcode._nb_ops) if name == "NB_SUBSCR"), -1)  # type: ignore[attr-defined]  # 3.14
 UNCONDITIONAL = frozenset(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_NO_INTERRUPT", "JUMP"))
 
 
 class Instruction(NamedTuple):
-    """`index` counts instructions without caches and extended arguments, as the bytecode library's lists do."""
+    """`index` counts instructions without caches and extended arguments."""
 
     index: int
     offset: int

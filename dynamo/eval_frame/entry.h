@@ -93,6 +93,7 @@ bool entry_ready(PyObject *module);
 bool hook_ready(PyObject *module);
 bool compiled_function_ready(PyObject *module);
 bool instructions_ready(PyObject *module);
+bool encode_ready(PyObject *module);
 bool hashed_ready(PyObject *module);
 
 extern PyObject *compiler;      // owned: dynamo.convert_frame, or NULL

@@ -1,17 +1,27 @@
 """Taking code apart and putting it together; what is live and assigned where."""
 
+import argparse
+import ast
 import collections
 import contextlib
 import dis
 import functools
+import inspect
+import subprocess
+import tarfile
 import types
+import typing
+from asyncio import base_events
+from unittest import mock
 
 import pytest
 
-from dynamo.bytecode.assemble import STACK_MARGIN, Copy, assemble_like
+from dynamo import _eval_frame
+from dynamo.bytecode.assemble import _ENCODING, STACK_MARGIN, Copy, assemble_function, assemble_like
 from dynamo.bytecode.emit import Box, Emitter
 from dynamo.bytecode.implicit import bare_supers
-from dynamo.bytecode.instruction import HAS_DOCSTRING, decode
+from dynamo.bytecode.instruction import HAS_DOCSTRING, VERSION, decode
+from dynamo.bytecode.items import Label, TryBegin, TryEnd
 from dynamo.bytecode.liveness import assigned_before, live_at, live_before
 from tests.dynamo.resume import broken
 
@@ -30,7 +40,12 @@ def codes(module):
     return found
 
 
-MODULES = (collections, contextlib, dis, functools, broken)
+MODULES = (argparse, ast, base_events, collections, contextlib, dis, functools, inspect, mock, subprocess, tarfile, typing, broken)
+
+
+def plain(code):
+    """The bytes of `code`; where Python 3.14 borrows what it loads, copies own it: as (name, argument, target) there."""
+    return code.co_code if VERSION < (3, 14) else [(i.name, i.arg, i.target) for i in decode(code).instructions]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
@@ -39,11 +54,10 @@ def test_a_copy_is_the_same_program(module):
         if bare_supers(code, decode(code)):  # written out in the copy
             continue
         copy = assemble_like(code, Copy(code).items, code.co_stacksize)
-        assert copy.co_freevars == code.co_freevars and copy.co_flags == code.co_flags & ~HAS_DOCSTRING
-        old, new = decode(code), decode(copy)
-        assert [i.name for i in old.instructions] == [i.name for i in new.instructions]
-        assert [h[:5] for h in old.handlers] == [h[:5] for h in new.handlers]
-        assert old.depths == new.depths
+        assert copy.co_flags == code.co_flags & ~HAS_DOCSTRING
+        for field in ("varnames", "cellvars", "freevars", "names", "consts", "linetable", "exceptiontable", "stacksize"):
+            assert getattr(copy, f"co_{field}") == getattr(code, f"co_{field}"), field
+        assert plain(copy) == plain(code)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
@@ -154,3 +168,124 @@ def test_emitted_calls_run():
     at = copy.position[decode(f.__code__).body()]
     f.__code__ = assemble_like(f.__code__, copy.items[:at] + e.out, 10)
     assert f() == [5]
+
+
+def test_locals_of_its_own_come_behind_cells_move_and_pairs_part():
+    """Slots of cells are counted behind the locals; two locals of one instruction (3.13) have four bits each."""
+
+    def f(a, b):
+        total = [a, b]
+
+        def inner():
+            return total, a, b
+
+        c, d = b, a
+        c, d = d, c
+        return inner(), c, d
+
+    code = f.__code__
+    copy = Copy(code)
+    at = copy.position[decode(code).body()]
+    e = Emitter(code.co_cellvars, code.co_freevars)
+    for n in range(300):
+        e.load_const(n)
+        e.store_local(f"temp{n}")
+    made = assemble_like(code, copy.items[:at] + e.out + copy.items[at:], code.co_stacksize)
+    assert made.co_varnames == (*code.co_varnames, *(f"temp{n}" for n in range(300)))
+    assert types.FunctionType(made, globals())(1, 2) == f(1, 2)
+    many = [f"x{n}" for n in range(20)]  # the function's own locals come behind 20 others
+
+    def g(p, q):
+        p, q = q, p
+        r, s = p, q
+        return r, s
+
+    e = Emitter()
+    for name in ("p", "q"):
+        e.instr("LOAD_FAST", f"x{'pq'.index(name)}")
+        e.store_local(name)
+    copy = Copy(g.__code__)
+    at = copy.position[decode(g.__code__).body()]
+    made = assemble_function(g.__code__, copy.items[:at] + e.out + copy.items[at:], many, (), 10)
+    assert types.FunctionType(made, globals())(*range(20)) == (1, 0)
+
+
+def test_far_jumps_have_extended_arguments():
+    """A jump over n instructions, both ways, on either side of one and two bytes of distance; it may grow by another's growth."""
+    for n in (10, 120, 127, 128, 129, 250, 257, 33000, 66000):
+        body = "\n    ".join(["x = x"] * n)
+        scope: dict = {}
+        exec(f"def f(x):\n  for i in range(3):\n    if x == 7 + i: continue\n    {body}\n    x += 1\n  return x\n", scope)
+        code = scope["f"].__code__
+        copy = Copy(code)
+        at = copy.position[decode(code).body()]
+        padding = Emitter()
+        for _ in range(5):
+            padding.load_const(None)
+            padding.pop()
+        for extra in ([], padding.out):
+            made = assemble_like(code, copy.items[:at] + extra + copy.items[at:], code.co_stacksize + 1)
+            for x in (0, 7, 8):
+                assert types.FunctionType(made, {"range": range})(x) == scope["f"](x)
+
+
+def test_lines_and_columns_of_new_code():
+    def f(x):
+        y = x + 1
+        return (
+            y
+            / 0
+        )
+
+    code = f.__code__
+    copy = Copy(code)
+    at = copy.position[decode(code).body()]
+    e = Emitter(line=code.co_firstlineno + 1000)  # far ahead, far back
+    e.load_const(1)
+    e.pop()
+    e.line = None
+    e.load_const(1)
+    e.pop()
+    made = assemble_like(code, copy.items[:at] + e.out + copy.items[at:], code.co_stacksize + 1)
+    old, new = decode(code), decode(made)
+    where = dict(enumerate(made.co_positions()))
+    body = new.instructions[old.body() :]
+    assert [where[i.offset // 2] for i in body[:4]] == [(code.co_firstlineno + 1000,) * 2 + (None, None)] * 2 + [(None,) * 4] * 2
+    was = dict(enumerate(code.co_positions()))
+    assert [where[i.offset // 2] for i in body[4:]] == [was[i.offset // 2] for i in old.instructions[old.body() :]]
+
+
+@pytest.mark.parametrize(
+    ("instructions", "handlers"),
+    [
+        ([(999, 0, -1, 1)], []),
+        ([(9, -1, -1, 1)], []),
+        ([(9, 1 << 40, -1, 1)], []),
+        ([(9, 0, 7, 1)], []),
+        ([(dis.opmap["JUMP_BACKWARD"], 0, 2, 1), (9, 0, -1, 1)], []),  # it would jump forward
+        ([(9, 0, -1, 1)] * 3, [(0, 0, 2, 0, False)]),
+        ([(9, 0, -1, 1)] * 3, [(0, 9, 2, 0, False)]),
+        ([(9, 0, -1, 1)] * 3, [(0, 2, 9, 0, False)]),
+        ([(9, 0, -1, 1)] * 3, [(1, 2, 2, 0, False), (0, 1, 2, 0, False)]),
+        ([(9, 0, -1, 1)] * 3, [(0, 1, 2, -1, False)]),
+    ],
+)
+def test_what_is_no_code_is_refused(instructions, handlers):
+    with pytest.raises(ValueError, match=r"instruction \d+|handler \d+"):
+        _eval_frame.encoded(instructions, handlers, 1, _ENCODING)
+
+
+def test_a_range_without_instructions_is_no_range():
+    def f():
+        try:
+            return 1
+        except ValueError:
+            return 2
+
+    code = f.__code__
+    copy = Copy(code)
+    label = Label()
+    begin = TryBegin(label, False, 0)
+    made = assemble_like(code, [begin, TryEnd(begin), *copy.items, label, *Copy(code).items[-1:]], code.co_stacksize)
+    assert len(decode(made).handlers) == len(decode(code).handlers)
+    assert types.FunctionType(made, {})() == 1

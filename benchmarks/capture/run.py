@@ -64,6 +64,18 @@ def near(torch, want, got):
     return torch.allclose(want, got, 2e-4, 2e-5 * max(largest, 1.0), equal_nan=True)
 
 
+def operations(module):
+    """The calls of a graph, and of the graphs of functions that it calls (bodies of loops, what is differentiated …)."""
+    count = 0
+    for node in module.graph.nodes:
+        count += "call" in node.op
+        inner = list(getattr(node.target, "graphs", {}).values())
+        if node.op == "get_attr" and "." not in node.target:
+            inner.append(getattr(module, node.target))
+        count += sum(operations(body) for body in inner if hasattr(body, "graph"))
+    return count
+
+
 class Counting:
     """A backend that runs graphs as they are, and counts them and their calls. `quiet`: it gives the first results again."""
 
@@ -73,7 +85,7 @@ class Counting:
 
     def __call__(self, graph, inputs):
         self.graphs += 1
-        self.calls += sum("call" in node.op for node in graph.graph.nodes)
+        self.calls += operations(graph)
         if not self.quiet:
             return graph.forward
         known = graph.forward(*inputs)

@@ -10,7 +10,7 @@ import ast
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "dynamo"
-DOOR = {"track.py", "values.py"}  # the type table, with world.py itself
+DOOR = {"track.py", "values.py"}  # the type table, with world.py and classes_seen.py
 HOLDERS = {"value", "real"}  # fields of Variables with a real object in them
 NAMES = {"__name__", "__qualname__"}  # for messages
 PARTS = {"__dict__", "__mro__", "__bases__", "__code__", "__defaults__", "__kwdefaults__"}

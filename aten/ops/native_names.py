@@ -258,3 +258,13 @@ def sym_numel(input):
 def sym_stride(input, dim):
     """The strides, or one of them."""
     return input.stride() if dim is None else input.stride()[dim]
+
+
+@composite("_new_zeros_with_same_feature_meta(Tensor input, Tensor other, *, int self_num_batch_dims=0) -> Tensor", tags=_HIDDEN)
+def new_zeros_with_same_feature_meta(input, other, self_num_batch_dims):
+    """Zeros in memory laid out as all of `other`'s is, behind the first dims of `input`: a tangent for `other`."""
+    behind = other.untyped_storage().nbytes() // other.itemsize
+    batch = list(input.shape[:self_num_batch_dims])
+    strides = [behind * product(batch[i + 1 :]) for i in range(len(batch))]
+    memory = ops.zeros([product(batch) * behind], dtype=other.dtype, device=other.device)
+    return ops.as_strided(memory, [*batch, *other.shape], [*strides, *other.stride()], other.storage_offset())

@@ -1,0 +1,56 @@
+"""Attention under torch.ops.aten. Answers of PyTorch 2.13 for query = key = value = arange(24) / 10 of shape [1, 2, 3, 4]."""
+
+import pytest
+
+import weft
+
+A, INF = weft.ops.aten, float("inf")
+
+
+def near(a, b):
+    return weft.allclose(a, weft.tensor(b), atol=1e-4)
+
+
+def test_safe_softmax_gives_nothing_to_rows_that_see_nothing():
+    x = weft.tensor([[1.0, -INF], [-INF, -INF]], requires_grad=True)
+    out = A._safe_softmax.default(x, -1)
+    assert out.tolist() == [[1, 0], [0, 0]]
+    out.sum().backward()
+    assert not x.grad.isnan().any()
+    assert A._safe_softmax(weft.ones(2), 0, weft.float64).dtype is weft.float64
+
+
+def test_attention_with_its_weights():
+    q = weft.arange(24.0).reshape(1, 2, 3, 4) / 10
+    out, weights = A._scaled_dot_product_attention_math(q, q, q, is_causal=True)
+    assert near(weights[0, 0], [[1, 0, 0], [0.3917, 0.6083, 0], [0.1297, 0.2773, 0.5930]])
+    assert near(out[0, 0], [[0, 0.1, 0.2, 0.3], [0.2433, 0.3433, 0.4433, 0.5433], [0.5853, 0.6853, 0.7853, 0.8853]])
+    kept = weft.tensor([True, True, False])
+    dropped = A._scaled_dot_product_attention_math(q, q, q, None, 0.5, False, kept)[1]
+    assert (dropped[..., 2] == 0).all() and (dropped[..., :2] > 0).all()
+
+
+def test_attention_with_the_logarithms_of_its_sums():
+    q = weft.arange(24.0).reshape(1, 2, 3, 4) / 10
+    out, sums = A._scaled_dot_product_flash_attention_for_cpu(q, q, q)
+    assert near(sums, [[[1.2934, 1.7921, 2.3526], [6.2050, 7.8180, 9.4616]]])
+    assert weft.equal(out, weft.nn.functional.scaled_dot_product_attention(q, q, q))
+    with pytest.raises(RuntimeError, match="4 dims"):
+        A._scaled_dot_product_flash_attention_for_cpu(q[0], q[0], q[0])
+
+
+def test_kernels_of_cuda_are_refused_on_the_cpu():
+    q = weft.ones(1, 2, 3, 4)
+    with pytest.raises(NotImplementedError, match="'aten::_flash_attention_forward' with arguments from the 'CPU' backend"):
+        A._flash_attention_forward(q, q, q, None, None, 2, 2, 0.0, False, False)
+    with pytest.raises(NotImplementedError, match="_efficient_attention_forward"):
+        A._efficient_attention_forward(q, q, q, None, None, None, None, None, 0.0, 0)
+
+
+def test_zeros_laid_out_as_another_tensors_memory():
+    other = weft.zeros(4, 6, dtype=weft.float64)[:, 1:4].t()
+    plain = A._new_zeros_with_same_feature_meta(weft.ones(5), other)
+    assert (plain.shape, plain.stride(), plain.storage_offset(), plain.dtype) == ((3, 4), (1, 6), 1, weft.float64)
+    made = A._new_zeros_with_same_feature_meta(weft.ones(2, 5, 7), other, self_num_batch_dims=2)
+    assert (made.shape, made.stride(), made.storage_offset()) == ((2, 5, 3, 4), (120, 24, 1, 6), 1)
+    assert len(made.untyped_storage()) == 10 * len(other.untyped_storage())

@@ -30,8 +30,39 @@ def _quadrature(function: Callable[[Array, Array], Array], x: Array, ends: Array
     return total
 
 
-_NEAR, _FAR = 2.0, 50.0  # below, power series; above, asymptotic ones; between, quadrature
+_NEAR, _FAR = 2.0, 50.0  # below, power series; above, asymptotic ones; between, polynomials
+_PIECE, _DEGREE = 3.0, 26  # their widths and degree: 0, where Y and K are singular, is far enough from the first for 16 digits
 _EULER = 0.57721566490153286061
+
+
+@functools.cache
+def _polynomials(function: Callable[[Array], Array]) -> Array:
+    """Chebyshev coefficients of a function between _NEAR and _FAR, a column for each piece."""
+    angles = (np.arange(_DEGREE + 1) + 0.5) * (np.pi / (_DEGREE + 1))
+    places = np.arange(_NEAR, _FAR, _PIECE) + (np.cos(angles)[:, None] + 1) * (_PIECE / 2)
+    found = np.cos(np.arange(_DEGREE + 1)[:, None] * angles) @ function(places) * (2 / (_DEGREE + 1))
+    found[0] /= 2
+    return found
+
+
+def _between(function: Callable[[Array], Array], x: Array) -> Array:
+    """A function of _NEAR <= x < _FAR, which is integrated once a process at the places that say what its polynomials are."""
+    columns = _polynomials(function)
+    piece = ((x - _NEAR) / _PIECE).astype(np.intp)
+    t = (x - (_NEAR + piece * _PIECE)) * (2 / _PIECE) - 1
+    last, before = columns[-1][piece], np.zeros_like(x)
+    for row in columns[-2:0:-1]:  # Clenshaw
+        last, before = row[piece] + 2 * t * last - before, last
+    return columns[0][piece] + t * last - before
+
+
+def _by_size(x: Array, near: Any, between: Any, far: Any) -> Array:
+    """Of x > 0, three functions of the elements of each kind; NaN of others."""
+    found = np.full(x.shape, np.nan)
+    for where, function in (((x > 0) & (x < _NEAR), near), ((x >= _NEAR) & (x < _FAR), between), (x >= _FAR, far)):
+        if where.any():
+            found[where] = function(x[where])
+    return found
 
 
 def _far_wave(n: int, x: Array, kind: str) -> Array:
@@ -61,54 +92,71 @@ def _near_series(n: int, x: Array, sign: int) -> tuple[Array, Array]:
     return total * power, weighted * power
 
 
-def _parts(x: Array) -> tuple[Array, Array, Array]:
-    """x where it is small, middling and large; elsewhere some number of that kind."""
-    near, far = (x > 0) & (x < _NEAR), x >= _FAR
-    middling = (x >= _NEAR) & ~far
-    return np.where(near, x, 1.0), np.where(middling, x, _NEAR), np.where(far, x, _FAR)
+@functools.cache
+def _j_integral(n: int) -> Callable[[Array], Array]:
+    """Bessel's integral, the mean of cos(n t - x sin t)."""
+    return lambda x: _quadrature(lambda x, t: np.cos(n * t - x * np.sin(t)), x, np.full(x.shape, np.pi)) / np.pi
 
 
 def bessel_j(n: int, x: Array) -> Array:
-    """Bessel's integral, the mean of cos(n t - x sin t), and series near 0 and far from it. Order n is as odd as n is."""
+    """The first kind. Order n is as odd as n is."""
     x = x.astype(np.float64)
     size = np.abs(x)
-    near, y, far = _parts(size)
-    middle = _quadrature(lambda x, t: np.cos(n * t - x * np.sin(t)), y, np.full(x.shape, np.pi)) / np.pi
-    near = np.where(size == 0, 0.0, near)
-    found = np.where(size < _NEAR, _near_series(n, near, -1)[0], np.where(size < _FAR, middle, _far_wave(n, far, "j")))
-    found = np.where(np.isnan(x), np.nan, found)
+    found = _by_size(
+        size, lambda x: _near_series(n, x, -1)[0], lambda x: _between(_j_integral(n), x), lambda x: _far_wave(n, x, "j")
+    )
+    found = np.where(x == 0, 0.0 if n else 1.0, found)
     return np.copysign(1.0, x) * found if n else found
+
+
+@functools.cache
+def _y_integral(n: int) -> Callable[[Array], Array]:
+    """The mean of sin(x sin t - n t), less an integral to infinity of what falls."""
+    sign = (-1) ** n
+    wave = lambda x, t: np.sin(x * np.sin(t) - n * t)
+    decay = lambda x, t: (np.exp(n * t) + sign * np.exp(-n * t)) * np.exp(-x * np.sinh(t))
+    return lambda x: (_quadrature(wave, x, np.full(x.shape, np.pi)) - _quadrature(decay, x, np.arcsinh(750 / x))) / np.pi
 
 
 def bessel_y(n: int, x: Array) -> Array:
     """The second kind: -inf at 0, NaN below."""
     x = x.astype(np.float64)
-    near, y, far = _parts(x)
-    waves = _quadrature(lambda x, t: np.sin(x * np.sin(t) - n * t), y, np.full(x.shape, np.pi))
-    sign = (-1) ** n
-    decay = lambda x, t: (np.exp(n * t) + sign * np.exp(-n * t)) * np.exp(-x * np.sinh(t))
-    middle = (waves - _quadrature(decay, y, np.arcsinh(750 / y))) / np.pi
-    j, weighted = _near_series(n, near, -1)
-    with np.errstate(over="ignore"):
-        series = (2 * (np.log(near) - math.log(2)) * j - weighted - (2 / near if n else 0.0)) / np.pi
-    found = np.where(x < _NEAR, series, np.where(x < _FAR, middle, _far_wave(n, far, "y")))
-    return np.where(x > 0, found, np.where(x == 0, -np.inf, np.nan))
+
+    def series(x: Array) -> Array:
+        j, weighted = _near_series(n, x, -1)
+        with np.errstate(over="ignore"):
+            return (2 * (np.log(x) - math.log(2)) * j - weighted - (2 / x if n else 0.0)) / np.pi
+
+    found = _by_size(x, series, lambda x: _between(_y_integral(n), x), lambda x: _far_wave(n, x, "y"))
+    return np.where(x == 0, -np.inf, found)
+
+
+@functools.cache
+def _k_integral(n: int) -> Callable[[Array], Array]:
+    """exp(x) K(x)."""
+    return lambda x: _quadrature(lambda x, t: np.exp(-x * (np.cosh(t) - 1)) * np.cosh(n * t), x, np.arccosh(1 + 750 / x))
 
 
 def bessel_k(n: int, x: Array, scaled: bool) -> Array:
     """The modified second kind (times exp(x) if scaled): +inf at 0, 0 at inf, NaN below."""
     x = x.astype(np.float64)
-    near, _, _ = _parts(x)
-    y = np.where((x >= _NEAR) & np.isfinite(x), x, _NEAR)
-    shift = 1.0 if scaled else 0.0
-    middle = _quadrature(lambda x, t: np.exp(-x * (np.cosh(t) - shift)) * np.cosh(n * t), y, np.arccosh(1 + 750 / y))
-    i, weighted = _near_series(n, near, 1)
-    half = weighted / 2
-    with np.errstate(over="ignore"):
-        series = 1 / near + (np.log(near) - math.log(2)) * i - half if n else half - (np.log(near) - math.log(2)) * i
-    series = series * np.exp(near) if scaled else series
-    found = np.where(x < _NEAR, series, np.where(np.isinf(x), 0.0, middle))
-    return np.where(x > 0, found, np.where(x == 0, np.inf, np.nan))
+
+    def series(x: Array) -> Array:
+        i, weighted = _near_series(n, x, 1)
+        half = weighted / 2
+        with np.errstate(over="ignore"):
+            found = 1 / x + (np.log(x) - math.log(2)) * i - half if n else half - (np.log(x) - math.log(2)) * i
+        return found * np.exp(x)
+
+    def far(x: Array) -> Array:
+        term = total = np.ones_like(x)
+        for k in range(1, 20):
+            term = term * (4 * n * n - (2 * k - 1) ** 2) / (8 * k * x)
+            total = total + term
+        return total * np.sqrt(np.pi / 2 / x)
+
+    found = _by_size(x, series, lambda x: _between(_k_integral(n), x), far)
+    return np.where(x == 0, np.inf, found if scaled else found * np.exp(-np.abs(x)))
 
 
 def airy(x: Array) -> Array:
@@ -159,25 +207,24 @@ def zeta(s: Array, q: Array) -> Array:
     return np.where(fine, total, np.where(undefined, np.nan, np.inf))
 
 
-def gamma_lower(a: Array, x: Array) -> Array:
-    """The regularised lower incomplete gamma function: its series for x < a + 1, else 1 - a continued fraction."""
-    a, x = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
-    good = (a > 0) & (x > 0) & np.isfinite(x) & np.isfinite(a)
-    p, y = np.where(good, a, 1.0), np.where(good, x, 1.0)
-    front = np.exp(-y + p * np.log(y) - numerics.lgamma(p))
-    small = np.where(y < p + 1, y, 0.5 * p)
-    term = total = 1 / p
-    for k in range(1, 600):
-        term = term * small / (p + k)
+def _lower_series(a: Array, x: Array) -> Array:
+    """The sum of x^k / (a (a + 1) … (a + k)), for x < a + 1."""
+    term, total = 1 / a, 1 / a
+    for k in range(1, 3000):
+        term = term * x / (a + k)
         before, total = total, total + term
         if (before == total).all():  # so it stays: the terms fall
             break
-    big = np.where(y < p + 1, p + 2, y)
-    b = big + 1 - p
+    return total
+
+
+def _upper_fraction(a: Array, x: Array) -> Array:
+    """Legendre's continued fraction, for x >= a + 1."""
+    b = x + 1 - a
     c, d = np.full(b.shape, 1e300), 1 / b
     h, still = d, np.full(b.shape, True)
     for k in range(1, 300):
-        an = -k * (k - p)
+        an = -k * (k - a)
         b = b + 2
         d = 1 / (an * d + b)
         c = b + an / c
@@ -186,10 +233,31 @@ def gamma_lower(a: Array, x: Array) -> Array:
         still = still & (np.abs(step - 1) > 1e-16)  # of each element alone: what it is does not depend on the others
         if not still.any():
             break
-    found = np.where(y < p + 1, front * total, 1 - front * h)
-    found = np.where((a == 0) & (x > 0) | np.isposinf(x) & (a >= 0), 1.0, np.where((x == 0) & (a > 0) | np.isposinf(a), 0.0, found))
-    bad = (a < 0) | (x < 0) | np.isnan(a) | np.isnan(x) | ((a == 0) & (x == 0)) | (np.isposinf(a) & np.isposinf(x))
-    return np.where(bad, np.nan, found)
+    return h
+
+
+def _in_blocks(function: Callable[[Array, Array], Array], a: Array, x: Array) -> Array:
+    """Of elements like each other together: one that needs many terms has few others wait for it."""
+    found, order = np.empty_like(a), np.argsort(np.abs(x - a) / np.sqrt(a))
+    for start in range(0, len(a), 4096):
+        chosen = order[start : start + 4096]
+        found[chosen] = function(a[chosen], x[chosen])
+    return found
+
+
+def incomplete_gamma(a: Array, x: Array, upper: bool) -> Array:
+    """The regularised incomplete gamma functions: a series for x < a + 1, else a continued fraction."""
+    a, x = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
+    found = np.full(a.shape, np.nan)
+    good = (a > 0) & (x > 0) & np.isfinite(x) & np.isfinite(a)
+    for where, function, gives_upper in ((good & (x < a + 1), _lower_series, False), (good & (x >= a + 1), _upper_fraction, True)):
+        if where.any():
+            p, y = a[where], x[where]
+            part = np.exp(-y + p * np.log(y) - numerics.lgamma(p)) * _in_blocks(function, p, y)
+            found[where] = part if gives_upper == upper else 1 - part
+    all_below = (a == 0) & (x > 0) | np.isposinf(x) & (a >= 0) & np.isfinite(a)
+    all_above = (x == 0) & (a > 0) | np.isposinf(a) & (x >= 0) & np.isfinite(x)
+    return np.where(all_below, 0.0 if upper else 1.0, np.where(all_above, 1.0 if upper else 0.0, found))
 
 
 def _unary(name: str, function: Callable[[Array], Array], doc: str, derivative: Any = None) -> None:
@@ -250,14 +318,14 @@ def _gamma_density(x: Any, y: Any) -> Any:
 
 binary(
     "igamma",
-    via(gamma_lower),
+    via(lambda a, x: incomplete_gamma(a, x, False)),
     promote="float",
     derivative=(None, lambda t, x, y: t * _gamma_density(x, y)),
     doc="The regularised lower incomplete gamma function.",
 )
 binary(
     "igammac",
-    via(lambda a, x: 1 - gamma_lower(a, x)),
+    via(lambda a, x: incomplete_gamma(a, x, True)),
     promote="float",
     derivative=(None, lambda t, x, y: -t * _gamma_density(x, y)),
     doc="The regularised upper incomplete gamma function.",

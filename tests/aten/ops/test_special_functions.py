@@ -99,3 +99,40 @@ def test_the_slopes_of_modified_bessel_functions_next_to_zero():
         x = weft.tensor([0.0, 1e-45, 1e-42, 1e-30], requires_grad=True)
         getattr(special, name)(x).sum().backward()
         assert x.grad.tolist() == [0.5] * 4
+
+
+@pytest.mark.parametrize(
+    "x,j0,j1,y0,y1,k0,k1,k0e",
+    [  # of SciPy 1.17, where pieces begin and end
+        (2.0, 0.22389077914123562, 0.5767248077568734, 0.5103756726497451, -0.10703243154093756, 0.1138938727495334,
+         0.13986588181652246, 0.8415682150707712),
+        (4.999, -0.17792429435531104, -0.32746688820843084, -0.3083695930729166, 0.14820119642594815, 0.0036951451983498747,
+         0.004049116020667694, 0.5478600381702995),
+        (33.3, 0.06333848594752092, 0.12386214790148016, 0.12289749913503752, -0.061500722807785624, 7.468357277917752e-16,
+         7.57967706554013e-16, 0.21638708343017157),
+        (49.99, 0.054834337337488846, -0.09808462798833556, -0.09862809595625299, -0.05582345813594985, 3.4447833118729336e-23,
+         3.4790690712345896e-23, 0.1768247525111673),
+    ],
+)  # fmt: skip
+def test_bessel_functions_between(x, j0, j1, y0, y1, k0, k1, k0e):
+    x = tensor([x])
+    kinds = (special.bessel_j0, special.bessel_j1, special.bessel_y0, special.bessel_y1)
+    close(weft.cat([f(x) for f in kinds]), [j0, j1, y0, y1], 1e-13)
+    kinds = (special.modified_bessel_k0, special.modified_bessel_k1, special.scaled_modified_bessel_k0)
+    close(weft.cat([f(x) / right for f, right in zip(kinds, (k0, k1, k0e))]), [1, 1, 1], 1e-13)
+
+
+@pytest.mark.parametrize(
+    "a,x,lower,upper",
+    [  # of SciPy 1.17: what is small has its digits, and large orders converge
+        (2.5, 40.0, 0.9999999999999991, 8.391825114831597e-16),
+        (0.5, 30.0, 0.9999999999999906, 9.485737571073857e-15),
+        (5000.0, 5300.0, 0.9999844548842145, 1.5545115785517534e-05),
+        (3.0, 1e-5, 1.66665416671666e-16, 0.9999999999999998),
+        (0.0, 1.0, 1.0, 0.0),
+        (math.inf, 1.0, 0.0, 1.0),
+    ],
+)
+def test_tails_of_the_incomplete_gamma_functions(a, x, lower, upper):
+    found = special.gammainc(tensor([a]), tensor([x])).item(), special.gammaincc(tensor([a]), tensor([x])).item()
+    close(tensor(found), [lower, upper], 1e-10)

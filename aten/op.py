@@ -96,7 +96,7 @@ class Op(_native.NativeOp):
     @property
     def schema(self) -> Schema:
         if self._schema is None:
-            self._schema = Schema(self.declaration, "scalars" in self.tags)
+            self._schema = Schema(self.declaration, "scalars" in self.tags, "tensor_first" in self.tags)
         return self._schema
 
     @property

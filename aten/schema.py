@@ -249,7 +249,7 @@ class Schema:
         "_result_type",
     )
 
-    def __init__(self, declaration: str, numbers: bool = False):
+    def __init__(self, declaration: str, numbers: bool = False, tensor_first: bool = False):
         head, _, results = declaration.partition("->")
         self.name, _, inside = head.strip().partition("(")
         params, kw_only = [], False
@@ -257,7 +257,7 @@ class Schema:
             if text == "*":
                 kw_only = True
             else:
-                params.append(Param(text, kw_only, numbers))
+                params.append(Param(text, kw_only, numbers and bool(params or not tensor_first)))
         self.params = tuple(params)
         self.positional = sum(not p.kw_only for p in params)
         self.index = {p.name: i for i, p in enumerate(params)}

@@ -25,7 +25,7 @@ for _name, _ufunc in (
     ("logical_or", np.logical_or),
     ("logical_xor", np.logical_xor),
 ):
-    binary(_name, _ufunc, result=_bool, compute=None, numbers=not _name.startswith("logical_"))
+    binary(_name, _ufunc, result=_bool, compute=None, numbers=not _name.startswith("logical_"), tensor_first=True)
 for _new, _old in (
     ("not_equal", "ne"),
     ("less", "lt"),

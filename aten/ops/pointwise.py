@@ -118,9 +118,13 @@ def binary(
     compute: str | None = "float32",
     extra: str = "",
     numbers: bool = True,
+    tensor_first: bool = False,
     doc: str | None = None,
 ) -> Op:
-    """An elementwise op of two tensors, either of which may be a number (if `numbers`). `kernel(x, y, out=)`."""
+    """An elementwise op of two tensors, either of which may be a number (if `numbers`; of `tensor_first`, the second).
+
+    `kernel(x, y, out=)`.
+    """
 
     def rule(input: Any, other: Any) -> Meta:
         if check is not None:
@@ -131,7 +135,7 @@ def binary(
     rule.__doc__ = doc or f"`{name}` of elements of two tensors, broadcast."
     made = op(
         f"{name}(Tensor input, Tensor other{extra}) -> Tensor",
-        tags=("pointwise", "scalars") if numbers else ("pointwise",),
+        tags=("pointwise", *["scalars"] * numbers, *["tensor_first"] * tensor_first),
         promote=promote,
         compute=compute,
         native=_rule_of(name),
@@ -452,6 +456,7 @@ binary(
     "fmod",
     _nonzero_divisor(np.fmod),
     check=_no_two_bools("fmod_cpu"),
+    tensor_first=True,
     derivative=(lambda t: t, lambda t, x, y: -t * ops.div(x, y, rounding_mode="trunc")),
 )
 binary(
@@ -469,6 +474,7 @@ binary(
 _copysign = binary(
     "copysign",
     np.copysign,
+    tensor_first=True,
     promote="float",
     derivative=(
         lambda t, x, out: where(ops.eq(x, 0), 0.0, where(ops.signbit(x) ^ ops.signbit(out), -t, t)),

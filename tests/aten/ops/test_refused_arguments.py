@@ -150,3 +150,13 @@ def test_what_elements_of_a_batch_have_no_single_value_for_is_a_runtime_error():
         with pytest.raises(RuntimeError, match="vmap: It looks like you're") as raised:
             weft.vmap(function)(weft.ones(2, 3))
         assert raised.type is RuntimeError
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge", "greater", "not_equal", "fmod", "copysign"])
+def test_a_number_does_not_stand_first(name):
+    """Of those alone that PyTorch has no overload for; `2 < x` and `2 % x` are other calls."""
+    x = weft.tensor([1.0, 2.0, 3.0])
+    raises(TypeError, r"\(\): argument 'input' \(position 1\) must be Tensor, not int", lambda: getattr(weft, name)(2, x))
+    raises(TypeError, "must be Tensor, not int", lambda: weft.vmap(getattr(weft, name), (None, 0))(2, x))
+    assert getattr(weft, name)(x, 2).shape == (3,)
+    assert (2 < x).tolist() == [False, False, True] == weft.compile(lambda x: 2 < x)(x).tolist()

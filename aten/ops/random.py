@@ -268,12 +268,13 @@ def normal(mean, std, size, generator, dtype, device, layout, pin_memory, requir
     return finish(_flat_in(made, mean, std), requires_grad)
 
 
-@composite(
-    "bernoulli(Tensor input, Any p=None, *, Generator? generator=None) -> Tensor", tags=["random"], native="create", inplace=True
-)
+@composite("bernoulli(Tensor input, Any p=None, *, Generator? generator=None) -> Tensor", tags=["random"], native="create")
 def bernoulli(input, p, generator):
     """1 with the probability that the input (or p) says, else 0, in the input's dtype."""
-    chance = input if p is None else p
+    return _drawn(input, input if p is None else p, generator)
+
+
+def _drawn(input: Any, chance: Any, generator: Any) -> Any:
     tensor = hasattr(chance, "dtype")
     if tensor:
         _check_floating("bernoulli_tensor_cpu_p_", chance.dtype)
@@ -283,7 +284,18 @@ def bernoulli(input, p, generator):
         raise RuntimeError("bernoulli expects probabilities between 0 and 1")
     dtype = input.dtype if category(input.dtype) >= 2 else dtypes.float32
     drawn = rand(list(input.shape), generator=generator, dtype=dtype, device=input.device) < chance
-    return _flat_in(ops.cast(drawn, input.dtype), input, p)
+    return _flat_in(ops.cast(drawn, input.dtype), input, *[chance] * (chance is not input))
+
+
+@composite("bernoulli_fill(Tensor input, Any p=0.5, *, Generator? generator=None) -> Tensor", tags=["random", "hidden"], inplace=True)
+def bernoulli_fill(input, p, generator):
+    """1 with probability p, else 0: what the tensor held says nothing."""
+    if isinstance(p, (int, float)) and not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    return _drawn(input, p, generator)
+
+
+registry["bernoulli_"] = registry["bernoulli_fill_"]
 
 
 # What the parameters of an in-place fill must satisfy, and what is said where they do not; fills of floats only.

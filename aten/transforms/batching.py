@@ -260,14 +260,17 @@ class VmapLevel(Level):
         if op.kind == "core" and not any(map(self.own, args)):  # drawn from a tensor that all elements share
             return self.process(op, tuple([self.lift(a) if isinstance(a, Tensor) else a for a in args]))
         at = next((i for i, p in enumerate(op.core) if p.name == "size"), None)
-        if op.kind != "factory" or at is None:
+        if op.kind != "factory":
             return NotImplemented
+        if at is None:  # an order of numbers, which are drawn for each element
+            with opened(self):
+                return op.decompose_fn(*args)
         args = (*args[:at], [self.size, *args[at]], *args[at + 1 :])
         return self.wrap(dispatch.call_core(op, args), 0)
 
 
 _DRAWN_FROM_TENSORS = frozenset(
-    "bernoulli bernoulli_ binomial multinomial normal poisson _standard_gamma _sample_dirichlet".split()
+    "bernoulli bernoulli_fill_ binomial multinomial normal poisson _standard_gamma _sample_dirichlet".split()
 )
 """Random ops whose tensors say what to draw: one draw for all elements has no meaning where these differ."""
 

@@ -69,3 +69,12 @@ def test_draws_have_no_slope():
     mean, std = (weft.rand(3, requires_grad=True) for _ in range(2))
     (weft.normal(mean, std) + weft.bernoulli(mean)).sum().backward()
     assert mean.grad.tolist() == std.grad.tolist() == [0, 0, 0]
+
+
+def test_bernoulli_in_place_does_not_ask_what_the_tensor_held():
+    weft.manual_seed(0)
+    for x in (weft.zeros(1000), weft.ones(1000), weft.full((1000,), 7, dtype=weft.int64)):
+        assert 400 < x.bernoulli_().sum() < 600
+    assert 400 < weft.compile(lambda x: x.bernoulli_())(weft.ones(1000)).sum() < 600
+    with pytest.raises(RuntimeError, match=r"bernoulli_ expects p to be in \[0, 1\], but got p=2"):
+        weft.ones(3).bernoulli_(2)

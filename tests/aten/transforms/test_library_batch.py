@@ -118,3 +118,23 @@ def test_values_and_non_tensors_are_refused():
         vmap(lambda x: x if x else -x)(weft.ones(3))
     with pytest.raises(ValueError, match="non-Tensor"):
         vmap(lambda x, y: x)(weft.ones(3), 1)
+
+
+def test_orders_differ_where_randomness_does():
+    """As PyTorch's, which draws for one element after the other."""
+    weft.manual_seed(0)
+    mapped = vmap(lambda _: weft.randperm(10), randomness="different")(weft.zeros(4))
+    weft.manual_seed(0)
+    assert weft.equal(mapped, weft.stack([weft.randperm(10) for _ in range(4)]))
+    inner = vmap(lambda _: weft.randperm(30), randomness="different")
+    assert len(vmap(inner, randomness="different")(weft.zeros(2, 3)).reshape(6, 30).unique(dim=0)) == 6
+    same = vmap(lambda _: weft.randperm(10), randomness="same")(weft.zeros(4))
+    assert len(same.unique(dim=0)) == 1
+
+
+def test_a_fill_in_place_is_drawn_once_or_for_each():
+    for fill in (lambda x: x.bernoulli_(), lambda x: x.bernoulli_(0.3), lambda x: x.normal_()):
+        assert len(vmap(fill, randomness="same")(weft.ones(4, 50)).unique(dim=0)) == 1
+        assert len(vmap(fill, randomness="different")(weft.ones(4, 50)).unique(dim=0)) == 4
+    with pytest.raises(RuntimeError, match="same randomness with a batched"):
+        vmap(lambda x, p: x.bernoulli_(p), randomness="same")(weft.ones(2, 9), weft.full((2, 9), 0.5))

@@ -383,7 +383,7 @@ class CustomOp:
 
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
             def batch(size: Any, dims: Any, *args: Any) -> tuple[Any, Any]:
-                result, out_dims = self._call(fn, args, (VmapInfo(size, "error"), dims))
+                result, out_dims = self._call(fn, args, (VmapInfo(size, "error"), dims[: self._positional]))
                 if not self._nested:
                     return result, out_dims
                 tensors = self._flat(result)

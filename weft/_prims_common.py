@@ -35,6 +35,19 @@ def get_computation_dtype(dtype: aten.DType) -> aten.DType:
     return {aten.float16: aten.float32, aten.bfloat16: aten.float32, aten.complex32: aten.complex64}.get(dtype, dtype)
 
 
+def dtype_to_type(dtype: aten.DType) -> type:
+    """The Python type of an element. Raises ValueError for what is none of bool, integer, real or complex."""
+    if dtype is aten.bool:
+        return bool
+    if is_integer_dtype(dtype):
+        return int
+    if is_float_dtype(dtype):
+        return float
+    if is_complex_dtype(dtype):
+        return complex
+    raise ValueError("Invalid dtype!")
+
+
 def check_significant_strides(
     a: Tensor, b: Tensor, *, only_cuda: bool = True, allow_rhs_unbacked: bool = False
 ) -> tuple[bool, Any]:

@@ -1,6 +1,17 @@
-"""Whether vmap may run an op once for each element, under the names that PyTorch's native module has for it."""
+"""Whether vmap may run an op once for each element, under the names that PyTorch's native module (torch._C._functorch) has for
+it; those about levels are in `level_names.py`."""
+
+from typing import Any
 
 from aten.transforms import batching
+
+
+def __getattr__(name: str) -> Any:
+    from weft import level_names
+
+    if name in ("TransformType", "get_unwrapped") or name.startswith(("is_", "maybe_get_")):
+        return getattr(level_names, name)
+    raise AttributeError(f"module 'torch._C._functorch' has no attribute {name!r}")
 
 
 def _is_vmap_fallback_enabled() -> bool:

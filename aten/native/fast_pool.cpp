@@ -118,7 +118,7 @@ PyObject *prepare_pool(PoolJob *p, Call &call, bool dilated) {
     for (int64_t number : {p->kernel[i], p->stride[i], p->dilation[i], p->padding[i]})
       if (number < 0 || number > kLimit) return nullptr;
     int64_t reach = p->dilation[i] * (p->kernel[i] - 1), span = p->sizes[i] + 2 * p->padding[i] - reach - 1;
-    if (p->kernel[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1 || 2 * p->padding[i] > reach + 1 || span < 0) return nullptr;
+    if (p->kernel[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1 || p->padding[i] < 0 || 2 * p->padding[i] > reach + 1 || span < 0) return nullptr;
     sizes[lead + i - 3 + n] = p->results[i] = span / p->stride[i] + 1;
   }
   return empty(x->word, ndim, sizes, nullptr);

@@ -417,6 +417,8 @@ index_add.vjp((lambda g: g, lambda g, dim, index, source_meta: index_select(g, d
 @composite("index_copy(Tensor input, int dim, LongTensor index, Tensor source) -> Tensor", inplace=True)
 def index_copy(input, dim, index, source):
     """input with the slices of `dim` that index names replaced by those of source."""
+    if index.dtype is not dtypes.int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {TYPE_NAMES[index.dtype.name]}")
     if source.dtype is not input.dtype:
         raise RuntimeError(
             f"index_copy_(): self and source expected to have the same dtype, but got (self) "
@@ -434,6 +436,8 @@ def index_copy(input, dim, index, source):
 @composite("index_fill(Tensor input, int dim, LongTensor index, Any value) -> Tensor", inplace=True)
 def index_fill(input, dim, index, value):
     """input with the slices of `dim` that index names set to a value."""
+    if index.dtype is not dtypes.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if hasattr(value, "dtype") and value.ndim:
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."

@@ -4,6 +4,7 @@
 gradient's meaning by values of the input (resizing) take its sizes instead.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -185,6 +186,32 @@ def convolution_backward(
     if output_mask[2]:
         of_bias = ops.sum(grad_output, [0, *range(2, grad_output.ndim)])
     return of_input, of_weight, of_bias
+
+
+@composite(
+    "_convolution_double_backward(Tensor? ggI, Tensor? ggW, Tensor? ggb, Tensor gO, Tensor weight, Tensor input, int[] stride, "
+    "int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, Any output_mask) -> Any",
+    tags=_HIDDEN,
+)
+def convolution_double_backward(
+    ggI, ggW, ggb, gO, weight, input, stride, padding, dilation, transposed, output_padding, groups, output_mask
+):
+    """The gradients of (grad_output, input, weight) from those of convolution_backward's results."""
+    rest = (stride, padding, dilation, transposed, output_padding, groups)
+    parts = []
+    if ggI is not None:
+        parts.append(native_convolution(ggI, weight, None, *rest))
+    if ggW is not None:
+        parts.append(native_convolution(input, ggW, None, *rest))
+    if ggb is not None:
+        parts.append(ggb.reshape([1, -1, *[1] * (gO.ndim - 2)]).expand(list(gO.shape)))
+    of_output = functools.reduce(ops.add, parts) if parts and output_mask[0] else None
+    of_input = of_weight = None
+    if ggW is not None and output_mask[1]:
+        of_input = convolution_backward(gO, input, ggW, None, *rest, (True, False, False))[0]
+    if ggI is not None and output_mask[2]:
+        of_weight = convolution_backward(gO, ggI, weight, None, *rest, (False, True, False))[1]
+    return of_output, of_input, of_weight
 
 
 def _resized(name: str, n: int, mode: str, antialias: bool = False) -> None:

@@ -23,6 +23,41 @@ def _places(size: int, kernel: int, stride: int, padding: int, dilation: int, ce
     return n
 
 
+def _check_windows(name: str, kernel: Any, stride: Any, padding: Any, dilation: Any) -> None:
+    """Raises RuntimeError in the words of PyTorch's kernels: max_pool1d has one of its own where values alone are asked for."""
+    if name == "max_pool1d()":
+        for what, numbers in (("kernel_size", kernel), ("stride", stride)):
+            if numbers[0] <= 0:
+                raise RuntimeError(f"{name} {what} must be greater than zero, but got {numbers[0]}")
+        if padding[0] < 0:
+            raise RuntimeError(f"{name} padding must be non-negative, but got {padding[0]}")
+        if 2 * padding[0] > kernel[0]:
+            raise RuntimeError(
+                f"{name} padding should be at most half of kernel size, but got padding={padding[0]} and kernel_size={kernel[0]}"
+            )
+        if dilation[0] <= 0:
+            raise RuntimeError(f"{name} dilation must be greater than zero, but got {dilation[0]}")
+    if any(s == 0 for s in stride):
+        raise RuntimeError("stride should not be zero")
+    if any(k <= 0 for k in kernel):
+        along = "THW"[-max(len(kernel), 2) :]
+        sizes = [1] * (len(along) - len(kernel)) + list(kernel)
+        given = " ".join(f"k{d}: {k}" for d, k in zip(along, sizes))
+        raise RuntimeError(f"kernel size should be greater than zero, but got {given}")
+    if any(s < 0 for s in stride):
+        raise RuntimeError("stride should be greater than zero")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got dilation {show(dilation)}")
+    if any(p < 0 for p in padding):
+        raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
+    if any(2 * p > (k - 1) * d + 1 for p, k, d in zip(padding, kernel, dilation)):
+        raise RuntimeError(
+            f"pad should be at most half of effective kernel size, but got pad={max(padding)}, "
+            f"kernel_size={max(kernel)} and "
+            f"dilation={max(dilation)}"
+        )
+
+
 def _prepare(
     name: str, input: Any, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, ...]:
@@ -36,16 +71,7 @@ def _prepare(
     kernel = spread_over(kernel, n, "kernel_size")
     stride = kernel if stride is None or (not is_int(stride) and len(stride) == 0) else spread_over(stride, n, "stride")
     padding, dilation = spread_over(padding, n, "padding"), spread_over(dilation, n, "dilation")
-    if any(s <= 0 for s in stride):
-        raise RuntimeError(f"{name}: stride must be greater than zero")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got dilation {show(dilation)}")
-    if any(2 * p > (k - 1) * d + 1 for p, k, d in zip(padding, kernel, dilation)):
-        raise RuntimeError(
-            f"pad should be at most half of effective kernel size, but got pad={max(padding)}, "
-            f"kernel_size={max(kernel)} and "
-            f"dilation={max(dilation)}"
-        )
+    _check_windows(name, kernel, stride, padding, dilation)
     sizes = list(input.shape[input.ndim - n :])
     out = [_places(*args, ceil_mode) for args in zip(sizes, kernel, stride, padding, dilation)]
     if any(o < 1 for o in out):
@@ -78,8 +104,9 @@ def _max_pool(n: int) -> None:
     @composite(f"max_pool{n}d({parameters}) -> Any", tags=["function_only"], native="pool")
     def definition(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
         """The largest element of each window; with return_indices also where it stands in the flattened image."""
+        direct = n == 1 and not return_indices and not (input.requires_grad and _native.is_grad_enabled())
         kernel, stride, padding, dilation, out, after = _prepare(
-            f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode
+            "max_pool1d()" if direct else f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode
         )
         low = -math.inf if input.dtype.is_floating_point else -(1 << (8 * input.dtype.itemsize - 1)) * input.dtype.is_signed
         flat = _flat_windows(padded(_watched(input), padding, after, low), kernel, stride, dilation, out)

@@ -98,13 +98,13 @@ PROMISED = {
         "reflection_pad2d_backward reflection_pad3d reflection_pad3d_backward replication_pad1d "
         "replication_pad1d_backward replication_pad2d replication_pad2d_backward replication_pad3d "
         "replication_pad3d_backward nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward "
-        "native_convolution convolution_backward upsample_nearest1d upsample_nearest1d_backward "
-        "_upsample_nearest_exact1d _upsample_nearest_exact1d_backward upsample_nearest2d upsample_nearest2d_backward "
-        "_upsample_nearest_exact2d _upsample_nearest_exact2d_backward upsample_nearest3d upsample_nearest3d_backward "
-        "_upsample_nearest_exact3d _upsample_nearest_exact3d_backward upsample_linear1d upsample_linear1d_backward "
-        "upsample_bilinear2d upsample_bilinear2d_backward upsample_bicubic2d upsample_bicubic2d_backward "
-        "upsample_trilinear3d upsample_trilinear3d_backward _upsample_bilinear2d_aa _upsample_bilinear2d_aa_backward "
-        "_upsample_bicubic2d_aa _upsample_bicubic2d_aa_backward",
+        "native_convolution convolution_backward _convolution_double_backward upsample_nearest1d "
+        "upsample_nearest1d_backward _upsample_nearest_exact1d _upsample_nearest_exact1d_backward upsample_nearest2d "
+        "upsample_nearest2d_backward _upsample_nearest_exact2d _upsample_nearest_exact2d_backward upsample_nearest3d "
+        "upsample_nearest3d_backward _upsample_nearest_exact3d _upsample_nearest_exact3d_backward upsample_linear1d "
+        "upsample_linear1d_backward upsample_bilinear2d upsample_bilinear2d_backward upsample_bicubic2d "
+        "upsample_bicubic2d_backward upsample_trilinear3d upsample_trilinear3d_backward _upsample_bilinear2d_aa "
+        "_upsample_bilinear2d_aa_backward _upsample_bicubic2d_aa _upsample_bicubic2d_aa_backward",
     "native_names":
         "_softmax_backward_data _log_softmax_backward_data native_dropout_backward _batch_norm_with_update "
         "_adaptive_avg_pool2d _adaptive_avg_pool3d native_embedding native_elu _unsafe_view _to_copy _pin_memory "
@@ -166,7 +166,7 @@ PROMISED = {
         "special_round=round. special_sinc=sinc. special_xlogy=xlogy. special_entr entr_core frexp.",
     "take":
         "take. put. put_. take_along_dim. index_reduce. index_reduce_. unravel_index nonzero_static. sum_to_size. "
-        "embedding_bag segment_reduce",
+        "embedding_bag segment_reduce _segment_reduce=segment_reduce",
     "variance":
         "var. var_mean. std. std_mean",
     "window":

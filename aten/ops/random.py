@@ -287,7 +287,9 @@ def _drawn(input: Any, chance: Any, generator: Any) -> Any:
     return _flat_in(ops.cast(drawn, input.dtype), input, *[chance] * (chance is not input))
 
 
-@composite("bernoulli_fill(Tensor input, Any p=0.5, *, Generator? generator=None) -> Tensor", tags=["random", "hidden"], inplace=True)
+@composite(
+    "bernoulli_fill(Tensor input, Any p=0.5, *, Generator? generator=None) -> Tensor", tags=["random", "hidden"], inplace=True
+)
 def bernoulli_fill(input, p, generator):
     """1 with probability p, else 0: what the tensor held says nothing."""
     if isinstance(p, (int, float)) and not 0 <= p <= 1:

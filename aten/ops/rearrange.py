@@ -205,6 +205,30 @@ def split_with_sizes(input, split_sizes, dim):
     return split(input, split_sizes, dim)
 
 
+@composite("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", tags=["function_only"])
+def chunk_cat(tensors, dim, num_chunks):
+    """Tensors cut along `dim` into equal chunks, zeros behind the last, and chunk i of all side by side in row i of a new dim."""
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if num_chunks <= 0:
+        raise RuntimeError("_chunk_cat expects positive num_chunks")
+    first = tensors[0]
+    dim = wrap_dim(dim, first.ndim)
+    for t in tensors:
+        if t.dtype is not first.dtype:
+            raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
+        if any(is_int(s) and s == 0 for s in t.shape):
+            raise RuntimeError("_chunk_cat expects non-empty tensor")
+        if list(t.shape[:dim]) != list(first.shape[:dim]) or t.ndim <= dim:
+            raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
+    before, rows = list(first.shape[:dim]), []
+    for t in tensors:
+        short = -t.shape[dim] % num_chunks
+        padded = constant_pad_nd(t, [*[0, 0] * (t.ndim - dim - 1), 0, short]) if short else t
+        rows.append(padded.reshape([*before, num_chunks, -1]))
+    return cat(rows, dim + 1)
+
+
 @composite("chunk(Tensor input, int chunks, int dim=0) -> Tensor[]", native="view")
 def chunk(input, chunks, dim):
     """At most `chunks` pieces of equal size (the last may be smaller)."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.fx.targets import holds
 from aten.info import finfo
@@ -112,6 +113,16 @@ def clamp_max(input, max):
 alias_of("clip", registry["clamp"])
 
 
+def _check_fits(value: Any, dtype: Any) -> None:
+    """Raises RuntimeError where a 0-d tensor holds what the dtype cannot: in a trace, where it may."""
+    if value.dtype is dtype or value.is_meta:
+        return
+    if not _native.is_tracer(value):
+        element(value.item(), dtype)
+    elif value.dtype.is_complex and not dtype.is_complex:
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+
+
 @composite("masked_fill(Tensor input, BoolTensor mask, Any value) -> Tensor", inplace=True)
 def masked_fill(input, mask, value):
     """input with `value` (a number or 0-d tensor) where the mask holds."""
@@ -122,6 +133,7 @@ def masked_fill(input, mask, value):
             raise RuntimeError(
                 f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
             )
+        _check_fits(value, input.dtype)
         value = value.to(input.dtype)
     else:
         value = element(value, input.dtype)

@@ -9,16 +9,16 @@ from aten import _native
 from aten import dtype as dtypes
 from aten.laid_out import laid_out_as
 from aten.meta import Meta, dense_strides
-from aten.op import composite, op, ops
-from aten.promotion import category
+from aten.op import alias_of, composite, op, ops
+from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_int, product, wrap_dim
 from aten.symbolic.unknown import decided
 
 
-def _flat(index: Any) -> Any:
+def _flat(index: Any, name: str) -> Any:
     """The index, which is one of flat positions; those below 0 count from the end, as `index` has them."""
     if index.dtype is not dtypes.int64:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype.name}")
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {TYPE_NAMES[index.dtype.name]}")
     return index
 
 
@@ -26,7 +26,7 @@ def _flat(index: Any) -> Any:
 def take(input, index):
     """Elements by their position in row-major order."""
     flat = input.reshape([-1])
-    return ops.index(flat, [_flat(index)])
+    return ops.index(flat, [_flat(index, "take")])
 
 
 @composite("put(Tensor input, LongTensor index, Tensor source, bool accumulate=False) -> Tensor", inplace=True)
@@ -38,7 +38,7 @@ def put(input, index, source, accumulate):
             f"{product(source.shape)}, index.numel() = {product(index.shape)}"
         )
     flat = input.reshape([-1])
-    at = _flat(index).reshape([-1])
+    at = _flat(index, "put_").reshape([-1])
     changed = ops.index_put(flat, [at], source.reshape([-1]), accumulate).reshape(list(input.shape))
     return laid_out_as(changed, dense_strides(Meta.of(input)))
 
@@ -46,6 +46,8 @@ def put(input, index, source, accumulate):
 @composite("take_along_dim(Tensor input, LongTensor indices, int? dim=None) -> Tensor")
 def take_along_dim(input, indices, dim):
     """`gather` with broadcasting of the other dimensions; without dim of the flattened tensor."""
+    if indices.dtype is not dtypes.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {TYPE_NAMES[indices.dtype.name]}")
     if dim is None:
         return ops.gather(input.reshape([-1]), 0, indices.reshape([-1]))
     if input.ndim != indices.ndim:
@@ -205,14 +207,14 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
     place = ops.arange(n).expand([*batch, n]).contiguous()
     run = ops.searchsorted(ends, place, right=True)
     start = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -float("inf"), "amin": float("inf")}[kind]
-    base = ops.full([*batch, runs, *rest], start if initial is None else initial, dtype=data.dtype)
-    kept = [slice(None)] * data.ndim
-    total = n if ends.is_meta else ends.reshape([-1, runs])[0, -1].item() if runs else 0
-    kept[axis] = slice(0, total)
-    data, run = data[tuple(kept)], run[..., :total]
+    base = ops.full([*batch, runs + 1, *rest], start if initial is None else initial, dtype=data.dtype)  # the last: of no run
     at = run.reshape([*run.shape, *([1] * len(rest))]).expand(list(data.shape))
     if kind != "mean":
-        return ops.scatter_reduce(base, axis, at, data, kind)
+        return ops.narrow(ops.scatter_reduce(base, axis, at, data, kind), axis, 0, runs)
     count = lengths.reshape([*lengths.shape, *([1] * len(rest))]).to(data.dtype)
     summed = ops.scatter_add(ops.zeros_like(base) if initial is None else base, axis, at, data)
+    summed, base = ops.narrow(summed, axis, 0, runs), ops.narrow(base, axis, 0, runs)
     return ops.where(count > 0, summed / count.clamp(min=1), base if initial is not None else float("nan"))
+
+
+alias_of("_segment_reduce", segment_reduce)

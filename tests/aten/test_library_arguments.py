@@ -71,3 +71,19 @@ def test_the_cast_is_part_of_gradients_and_of_graphs():
 def test_a_type_of_device_that_there_is_not():
     with pytest.raises(RuntimeError, match="device type"):
         scaled.register_autocast("foo", weft.float16)
+
+
+def test_a_rule_for_batches_is_told_of_positional_arguments_alone():
+    @weft.library.custom_op("library_arguments::scaled_by", mutates_args=())
+    def scaled_by(x: weft.Tensor, y: weft.Tensor, *, by: float) -> weft.Tensor:
+        return x * y * by
+
+    told = []
+
+    def rule(info, in_dims, x, y, *, by):
+        told.append(in_dims)
+        return x * y * by, 0
+
+    scaled_by.register_vmap(rule)
+    out = weft.vmap(lambda x, y: scaled_by(x, y, by=2.0), in_dims=(0, None))(weft.ones(3, 2), weft.full((2,), 5.0))
+    assert told == [(0, None)] and out.tolist() == [[10, 10]] * 3

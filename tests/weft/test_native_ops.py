@@ -170,3 +170,39 @@ def test_prims_common():
     x, y = weft.ones(2, 1, 3), weft.ones(3, 1, 2).transpose(0, 2)
     assert check_significant_strides(x, y, only_cuda=False) == (False, 0) and check_significant_strides(x, y) == (True, None)
     assert check_significant_strides(x, x.as_strided((2, 1, 3), (3, 77, 1)), only_cuda=False) == (True, None)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_the_second_derivative_of_a_convolution(transposed):
+    x, w = tensor(2, 4, 5, 5).double().requires_grad_(), tensor(4, 2, 2, 2, seed=1).double().requires_grad_()
+    rest = ([1, 1], [0, 0], [1, 1], transposed, [0, 0], 1 if transposed else 2)
+    out = A.convolution(x, w, None, *rest)
+    g = weft.ones_like(out).requires_grad_()
+    firsts = (*weft.autograd.grad(out, (x, w), g, create_graph=True), g.sum((0, 2, 3)))
+    seconds = [weft.linspace(-1, 1, f.numel(), dtype=f.dtype).reshape(f.shape) for f in firsts]
+    expected = weft.autograd.grad(firsts, (g, x, w), seconds)
+    found = A._convolution_double_backward(*seconds, g, w, x, *rest, (True, True, True))
+    assert all(weft.allclose(a, b) for a, b in zip(found, expected, strict=True))
+    assert A._convolution_double_backward(None, None, None, g, w, x, *rest, (True, True, True)) == (None, None, None)
+    if not transposed:
+        mapped = weft.vmap(lambda a: A._convolution_double_backward(a, *seconds[1:], g, w, x, *rest, (True, True, True))[0])
+        assert weft.allclose(mapped(seconds[0].expand(3, *x.shape))[2], expected[0])
+
+
+def test_chunks_side_by_side():
+    """Answers of PyTorch 2.13."""
+    a, b = weft.arange(10.0).reshape(5, 2), weft.arange(100.0, 106.0).reshape(3, 2)
+    assert weft._chunk_cat([a, b], 0, 2).tolist() == [
+        [0, 1, 2, 3, 4, 5, 100, 101, 102, 103],
+        [6, 7, 8, 9, 0, 0, 104, 105, 0, 0],
+    ]
+    made = weft._chunk_cat([weft.arange(6.0).reshape(2, 3), weft.arange(7.0).expand(2, 7)], 1, 2)
+    assert made[1].tolist() == [[3, 4, 0, 1, 2, 3], [5, 0, 4, 5, 6, 0]]
+    for args, text in (
+        (([], 0, 2), "non-empty input tensor list"),
+        (([a], 0, 0), "positive num_chunks"),
+        (([a, b.t()], 1, 2), "same sizes of 0,...,dim-1 dimensions"),
+        (([a, b.long()], 0, 2), "same dtype"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            weft._chunk_cat(*args)

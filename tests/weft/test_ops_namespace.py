@@ -11,3 +11,9 @@ def test_overloads_are_the_op():
     assert str(weft.ops.aten.clone.default) == "aten.clone.default"
     with pytest.raises(AttributeError):
         weft.ops.aten.no_such_op.default(x)
+
+
+def test_the_type_of_an_element():
+    from weft._prims_common import dtype_to_type
+
+    assert [dtype_to_type(d) for d in (weft.bool, weft.uint8, weft.bfloat16, weft.complex64)] == [bool, int, float, complex]

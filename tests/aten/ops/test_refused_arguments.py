@@ -160,3 +160,45 @@ def test_a_number_does_not_stand_first(name):
     raises(TypeError, "must be Tensor, not int", lambda: weft.vmap(getattr(weft, name), (None, 0))(2, x))
     assert getattr(weft, name)(x, 2).shape == (3,)
     assert (2 < x).tolist() == [False, False, True] == weft.compile(lambda x: 2 < x)(x).tolist()
+
+
+F = weft.nn.functional
+WINDOWS = [
+    (lambda: F.max_pool1d(weft.ones(0, 1, 49), 2, 50, -1), r"max_pool1d\(\) padding must be non-negative, but got -1"),
+    (lambda: F.max_pool1d(weft.ones(1, 1, 49), 2, 50, -1, return_indices=True), "pad must be non-negative, but got pad: -1"),
+    (lambda: F.avg_pool1d(weft.ones(1, 1, 49), 2, 50, -1), "pad must be non-negative, but got pad: -1"),
+    (lambda: F.max_pool2d(weft.ones(1, 1, 9, 9), 2, 5, -1), "pad must be non-negative, but got pad: -1"),
+    (lambda: F.avg_pool2d(weft.ones(1, 1, 9, 9), 2, 5, (0, -1)), "pad must be non-negative, but got pad: -1"),
+    (lambda: F.avg_pool3d(weft.ones(0, 1, 9, 9, 9), 2, 5, -1), "pad must be non-negative, but got pad: -1"),
+    (lambda: F.max_pool1d(weft.ones(1, 1, 49), 2, 50, 2), r"max_pool1d\(\) padding should be at most half of kernel size"),
+    (lambda: F.max_pool1d(weft.ones(1, 1, 49), 2, 0), r"max_pool1d\(\) stride must be greater than zero, but got 0"),
+    (lambda: F.max_pool2d(weft.ones(1, 1, 9, 9), 2, 0), "stride should not be zero"),
+    (lambda: F.avg_pool2d(weft.ones(1, 1, 9, 9), (0, 2), 1), "kernel size should be greater than zero, but got kH: 0 kW: 2"),
+    (lambda: F.avg_pool1d(weft.ones(1, 1, 9), 0, 1), "kernel size should be greater than zero, but got kH: 1 kW: 0"),
+    (lambda: F.max_pool3d(weft.ones(1, 1, 9, 9, 9), -1), "kernel size should be greater than zero, but got kT: -1 kH: -1 kW: -1"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(WINDOWS)))
+def test_windows_that_are_none(case):
+    raises(RuntimeError, WINDOWS[case][1], WINDOWS[case][0])
+
+
+def test_indices_of_32_bits_where_64_are_asked_for():
+    x, i = weft.ones(3), weft.tensor([1], dtype=weft.int32)
+    raises(RuntimeError, r"take\(\): Expected a long tensor for index, but got Int", lambda: x.take(i))
+    raises(RuntimeError, r"put_\(\): Expected a long tensor for index, but got Int", lambda: x.put_(i, weft.ones(1)))
+    raises(RuntimeError, r"index_copy_\(\): Expected a long tensor for index", lambda: x.index_copy(0, i, weft.ones(1)))
+    raises(RuntimeError, "dtype of indices should be Long but got Int", lambda: weft.take_along_dim(x, i, 0))
+    raises(IndexError, r"index_fill_\(\): Expected dtype int64 for index", lambda: x.index_fill(0, i, 1))
+    assert x.gather(0, i).tolist() == [1] == x.index_select(0, i).tolist()
+
+
+def test_a_value_to_fill_with_fits():
+    whole, mask = weft.ones(2, dtype=weft.int64), weft.tensor(True)
+    overflow = "value cannot be converted to type .* without overflow"
+    raises(RuntimeError, overflow, lambda: whole.masked_fill(mask, weft.tensor(1j)))
+    raises(RuntimeError, overflow, lambda: weft.ones(2).masked_fill_(mask, weft.tensor(1j)))
+    raises(RuntimeError, overflow, lambda: whole.to(weft.uint8).masked_fill(mask, weft.tensor(300)))
+    raises(RuntimeError, overflow, lambda: weft.vmap(whole.masked_fill)(weft.ones(3, dtype=weft.bool), weft.full((3,), 1j)))
+    assert weft.ones(2).masked_fill(mask, weft.tensor(2 + 0j)).tolist() == [2, 2]

@@ -396,13 +396,13 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if len(outs) != len(results):
         raise TypeError(f"{op.name}(): argument 'out' must be {len(results)} tensors, not {len(outs)}")
-    for target, value in zip(outs, results):
+    for i, (target, value) in enumerate(zip(outs, results)):
         if not isinstance(target, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(target).__name__}")
         if "out_as_result" in op.tags and target.dtype is not value.dtype:
             names = TYPE_NAMES[value.dtype.name], TYPE_NAMES[target.dtype.name]
             raise RuntimeError("expected scalar_type {} but found {}".format(*names))
-        refused = out_dtypes.refusal(op, target.dtype, value.dtype)
+        refused = out_dtypes.refusal(op, target.dtype, value.dtype, i)
         if refused is not None:
             raise RuntimeError(refused)
         if not can_cast(value.dtype, target.dtype) and op.name not in out_dtypes.ANY:
@@ -548,8 +548,12 @@ def write(target: Tensor, value: Tensor) -> None:
     while _native.is_tracer(value) and (below := value.level.constant(value)) is not None:
         value = below
     if target.device is devices.CPU:
+        to = target
+        if target.ndim > 64:  # which NumPy does not have: all but a few are of size 1
+            with no_grad():
+                to, value = target.squeeze(), value.squeeze()
         with np.errstate(all="ignore"):
-            store(target, numbers(value))
+            store(to, numbers(value))
     elif not target.is_meta:
         devices.overwrite(target, value)
     target._bump_version()

@@ -15,10 +15,20 @@ ANY = frozenset({"bernoulli"})  # zeros and ones: of any dtype
 FACTORIES = frozenset({"full", "zeros", "ones", "empty", "linspace", "logspace", "eye", "arange", "range"})
 
 
-def refusal(op: Any, out: Any, dtype: Any) -> str | None:
-    """Why the op does not cast its result of `dtype` to the dtype of `out`; None if it does."""
+_BY_NAME = {  # of ops that say which of their results it is
+    "mode": "expected scalar type '{wanted}' but got '{out}' for {result} output",
+    "histogram": "torch.histogram: input tensor and {result} tensor should have the same dtype, but got input {wanted} and "
+    "{result} {out}",
+}
+
+
+def refusal(op: Any, out: Any, dtype: Any, place: int = 0) -> str | None:
+    """Why the op does not cast its result of `dtype` (its number is `place`) to the dtype of `out`; None if it does."""
     if out is dtype:
         return None
+    if op.name in _BY_NAME:
+        result = op.schema.returns[place][1]
+        return _BY_NAME[op.name].format(wanted=TYPE_NAMES[dtype.name], out=TYPE_NAMES[out.name], result=result)
     if op.name in _EXACT:
         return f"Expected out tensor to have dtype {TYPE_NAMES[dtype.name]}, but got {TYPE_NAMES[out.name]} instead"
     if op.name in _TRUTH and out.name != "uint8":

@@ -59,10 +59,18 @@ def wrap_dim(dim: int, ndim: int) -> int:
     raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
 
 
+def refuse_many(ndim: int) -> None:
+    """Raises RuntimeError for a tensor whose dims do not fit into 64 bits."""
+    if ndim > 64:
+        raise RuntimeError("only tensors with up to 64 dims are supported")
+
+
 def wrap_dims(dims: int | Sequence[int] | None, ndim: int) -> list[int]:
-    """An explicit list of non-negative dims; None or an empty list means all. Raises on repeated dims."""
+    """An explicit list of non-negative dims; None or an empty list means all. Raises on repeated dims, and where PyTorch's set of
+    dims does not hold them."""
     if dims is None or (not isinstance(dims, int) and len(dims) == 0):
         return list(range(ndim))
+    refuse_many(ndim)
     if isinstance(dims, int):
         dims = [dims]
     wrapped = [wrap_dim(d, ndim) for d in dims]

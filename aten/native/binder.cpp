@@ -166,7 +166,7 @@ bool Call::ints(int i) {
 }
 
 bool Call::some_dims(int i, int ndim, uint64_t *mask) {
-  if (!ints(i)) return false;
+  if (ndim > 64 || !ints(i)) return false;
   Arg &arg = args[i];
   const bool ours = arg.list >= room_ && arg.list < room_ + kRoom;
   int64_t *to = ours ? const_cast<int64_t *>(arg.list) : room();
@@ -192,7 +192,7 @@ bool Call::dims(int i, int ndim, uint64_t *mask) {
       return true;
     }
   }
-  int64_t *to = room();
+  int64_t *to = ndim > 64 ? nullptr : room();
   if (!to) return false;
   for (int d = 0; d < ndim; d++) to[d] = d;
   used_ += ndim;

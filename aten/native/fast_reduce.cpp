@@ -370,6 +370,7 @@ namespace {
 // argmax(input, dim=None, keepdim=False); argmin: `code` 1
 PyObject *fast_arg_extreme(Call &call) {
   WeftTensor *x = call.tensor(0);
+  if (WEFT_NDIM(x) > 64) return UNHANDLED;
   ExtremeAt kernel = x->numel && WEFT_NDIM(x) ? extreme_kernel(WEFT_DTYPE(x)) : nullptr;
   const bool all = call[1].none(), keepdim = call.truth(2);
   int64_t sizes[WEFT_MAX_NDIM];

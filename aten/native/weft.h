@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define WEFT_ABI 5
-#define WEFT_MAX_NDIM 64
+#define WEFT_MAX_NDIM 72  // masks of dims have 64 bits: what takes dims refuses more, as PyTorch does
 #define WEFT_INLINE_NDIM 5
 #define WEFT_ALIGNMENT 64
 

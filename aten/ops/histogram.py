@@ -1,5 +1,6 @@
 """Counts: of integers, of elements in intervals, classes as vectors."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.pieces import reduction
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import product
+from aten.shapes import product, show
 from aten.symbolic.unknown import unknown_size
 
 
@@ -38,11 +39,19 @@ def _(x, weights, minlength):
 @op("histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", tags=["library", "raises", "constant"])
 def histc(input: Meta, bins: int, min: Any, max: Any) -> Meta:
     """How many elements fall into each of `bins` equal intervals of [min, max] (by default the data's range)."""
-    if category(input.dtype) < 2:
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
     if bins <= 0:
-        raise RuntimeError("bins must be > 0")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if not (math.isfinite(min) and math.isfinite(max)):
+        raise RuntimeError(f"torch.histc: range of [{min:g}, {max:g}] is not finite")
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    _check_counted(input.dtype)
     return input.like(sizes=(bins,))
+
+
+def _check_counted(dtype: Any) -> None:
+    if category(dtype) < 2:
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{TYPE_NAMES[dtype.name]}'")
 
 
 @histc.kernel
@@ -52,7 +61,7 @@ def _(out, x, bins, low, high):
     if low == high:
         low, high = low - 1, high + 1
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"range of [{low}, {high}] is not finite")
+        raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     out[...] = np.histogram(x[~np.isnan(x)], bins, (low, high))[0]
 
 
@@ -129,8 +138,55 @@ def _(x, bins, range, weight, density):
         counts = _counted(x, edges, None if weight is None else weight.reshape(-1), density)
         return (counts.astype(x.dtype), *(e.astype(x.dtype) for e in edges))
     limits = None if range is None else [(range[2 * d], range[2 * d + 1]) for d in np.arange(len(edges))]
+    if limits is None and x.size:
+        for d, (low, high) in enumerate(zip(x.min(0), x.max(0))):
+            if not (np.isfinite(low) and np.isfinite(high)):
+                raise RuntimeError(f"torch.histogramdd: dimension {d}'s range [{low:g}, {high:g}] is not finite")
     counts, found = np.histogramdd(x, edges, limits, density, None if weight is None else weight.reshape(-1))
     return (counts.astype(x.dtype), *(e.astype(x.dtype) for e in found))
+
+
+def _check(input: Any, bins: list[Any], range: Any, weight: Any) -> None:
+    """Raises, in PyTorch's words, for points [n, d] that cannot be counted so."""
+    name, d = "torch.histogramdd:", input.shape[1]
+    if len(bins) != d:
+        raise RuntimeError(f"{name} expected {d} sequences of bin edges for a {d}-dimensional histogram but got {len(bins)}")
+    for i, edges in enumerate(bins):
+        if isinstance(edges, int):
+            if edges <= 0:
+                raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {edges} for dimension {i}")
+            continue
+        if edges.dtype is not input.dtype:
+            raise RuntimeError(
+                f"{name} input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{TYPE_NAMES[input.dtype.name]} and bins for dimension {i} with dtype {TYPE_NAMES[edges.dtype.name]}"
+            )
+        for holds, text in (
+            (edges.ndim == 1, f"one dimension, but got {edges.ndim} dimensions"),
+            (edges.numel(), "at least 1 element, but got 0 elements"),
+        ):
+            if not holds:
+                raise RuntimeError(f"{name} bins tensor should have {text} in the bins tensor for dimension {i}")
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"{name} if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got "
+            f"input({TYPE_NAMES[input.dtype.name]}), and weight({TYPE_NAMES[weight.dtype.name]})"
+        )
+    for i in np.arange(d if range is not None else 0):
+        low, high = range[2 * i], range[2 * i + 1]
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise RuntimeError(f"{name} dimension {i}'s range [{low:g}, {high:g}] is not finite")
+        if low > high:
+            raise RuntimeError(f"{name} min should not exceed max, but got min {low:g} max {high:g} for dimension {i}")
+    _check_counted(input.dtype)
+
+
+def _check_weight(sizes: Any, weight: Any) -> None:
+    if weight is not None and list(weight.shape) != list(sizes):
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its "
+            f"innermost dimension, but got input with shape {show([*sizes, 1])} and weight with shape {show(weight.shape)}"
+        )
 
 
 @composite(
@@ -142,6 +198,8 @@ def histogramdd(input, bins, range, weight, density):
     """Counts of the points of the last dimension in a grid of cells, and the edges of the cells."""
     points = input.reshape([product(input.shape[:-1]), input.shape[-1]])
     bins = [bins] * points.shape[1] if isinstance(bins, int) else list(bins)
+    _check(points, bins, range, weight)
+    _check_weight(input.shape[:-1], weight)
     counts, *edges = histogramdd_kernel(points, bins, range, weight, density)
     return histogramdd.schema.result_type((counts, tuple(edges)))
 
@@ -152,5 +210,9 @@ def histogramdd(input, bins, range, weight, density):
 )
 def histogram(input, bins, range, weight, density):
     """Counts of elements in intervals, and their edges."""
+    if range is not None and not isinstance(bins, int):
+        raise TypeError("histogram() received an invalid combination of arguments - got (Tensor, Tensor, range=tuple)")
+    _check(input.reshape([-1, 1]), [bins], range, weight)
+    _check_weight(input.shape, weight)
     counts, edges = histogramdd_kernel(input.reshape([-1, 1]), [bins], range, weight, density)
     return histogram.schema.result_type((counts, edges))

@@ -37,7 +37,7 @@ scatter_add.batch_fn = _batched_scatter(scatter_add)
 
 
 @index_select.batch
-def _(n, dims, x, dim, i):
+def _select(n, dims, x, dim, i):
     if dims[2] is None and x.ndim > 1:
         return index_select(to_front(x, dims[0]), dim + 1, i), 0
     x, i = materialize(x, dims[0], n), materialize(i, dims[2], n)
@@ -47,6 +47,9 @@ def _(n, dims, x, dim, i):
     sizes = list(x.shape)
     sizes[dim + 1] = places.shape[dim + 1]
     return gather(x, dim + 1, places.expand(sizes)), 0
+
+
+_select.takes_scalars = True  # type: ignore[attr-defined]
 
 
 @index_add.batch

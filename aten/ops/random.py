@@ -327,7 +327,8 @@ def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
             _check_floating(f"{name.removesuffix('_fill')}_kernel_cpu", input.dtype)
         dtype = input.dtype if category(input.dtype) >= 2 else dtypes.float32
         make = lambda kind: kind(list(input.shape), generator=generator, dtype=dtype, device=input.device)
-        return _flat_in(ops.cast(draw(make, a, b), input.dtype), input)
+        drawn = draw(make, a, b)
+        return _flat_in(drawn if drawn.dtype is input.dtype else ops.cast(drawn, input.dtype), input)
 
     definition.__doc__ = definition.inplace.__doc__ = doc
 

@@ -11,7 +11,7 @@ from aten.op import Op, composite, op, ops
 from aten.ops.batching import batch_dims, is_tensor
 from aten.ops.pieces import reduce_into, reduction
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import is_empty, product, reduced_sizes, wrap_dim, wrap_dims
+from aten.shapes import is_empty, product, reduced_sizes, refuse_many, wrap_dim, wrap_dims
 
 
 def spread(g: Any, dim: list[int], keepdim: bool, sizes: Any) -> Any:
@@ -248,7 +248,12 @@ def _arg_extreme(name: str, numpy_name: str) -> None:
         else:
             out[...] = pick(x, axis=dim, keepdims=keepdim)
 
-    rule.normal(lambda input, dim, keepdim: (input, None if dim is None else wrap_dim(dim, input.ndim), keepdim))
+    @rule.normal
+    def _(input, dim, keepdim):
+        if dim is None:
+            return input, None, keepdim
+        refuse_many(input.ndim)
+        return input, wrap_dim(dim, input.ndim), keepdim
 
     @rule.batch
     def _(size, dims, x, dim, keepdim):
@@ -289,7 +294,11 @@ def _indexed(name: str, pick: Any) -> Op:
     def _(g, input_meta, dim, keepdim, indices):
         return put_along(g[0], indices, dim, keepdim, input_meta)
 
-    rule.normal(lambda input, dim, keepdim: (input, wrap_dim(dim, input.ndim), keepdim))
+    @rule.normal
+    def _(input, dim, keepdim):
+        refuse_many(input.ndim)
+        return input, wrap_dim(dim, input.ndim), keepdim
+
     rule.batch_fn = batch_dims(rule, outputs=2)
     return rule
 

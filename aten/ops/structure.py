@@ -12,7 +12,7 @@ from aten.op import alias_of, inplace_of, op, ops
 from aten.ops.batching import batch_dims, materialize, to_front
 from aten.ops.formats import in_format
 from aten.promotion import element, result_dtype
-from aten.shapes import broadcast, is_empty, is_one, show, wrap_dim
+from aten.shapes import broadcast, is_empty, is_one, refuse_many, show, wrap_dim
 
 
 # ------------------------------------------------------------------------------------------------------ core ops
@@ -107,6 +107,7 @@ def flip(input: Meta, dims: list[int]) -> Meta:
 
 def wrap_all(input, dims):
     """(input, non-negative dims); RuntimeError for repeated ones."""
+    refuse_many(input.ndim)
     wrapped = [wrap_dim(d, input.ndim) for d in dims]
     if len(set(wrapped)) != len(wrapped):
         raise RuntimeError(f"dim {next(d for d in wrapped if wrapped.count(d) > 1)} appears multiple times in the list of dims")

@@ -138,3 +138,18 @@ def test_a_fill_in_place_is_drawn_once_or_for_each():
         assert len(vmap(fill, randomness="different")(weft.ones(4, 50)).unique(dim=0)) == 4
     with pytest.raises(RuntimeError, match="same randomness with a batched"):
         vmap(lambda x, p: x.bernoulli_(p), randomness="same")(weft.ones(2, 9), weft.full((2, 9), 0.5))
+
+
+def test_elements_without_dims_are_selected_as_they_are():
+    x, first = weft.arange(3.0), weft.zeros(3, 1).long()
+    assert vmap(lambda x: weft.index_select(x, 0, first[0]))(x).tolist() == [0, 1, 2]
+    assert vmap(lambda x, i: weft.index_select(x, 0, i))(x, first).tolist() == [0, 1, 2]
+
+
+def test_counts_of_one_size_are_stacked():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is a loop
+        counts = vmap(weft.bincount)(weft.tensor([[0, 2], [1, 2]]))
+    assert counts.tolist() == [[1, 0, 1], [0, 1, 1]]
+    with pytest.raises(RuntimeError, match="equal size"):
+        vmap(weft.bincount)(weft.tensor([[0, 1], [1, 2]]))

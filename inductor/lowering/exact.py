@@ -3,6 +3,8 @@
 A scalar function is eager's own (vecmath.h, the same expression, no contraction), a move of elements changes nothing, and
 integers wrap whatever the order. Sums of floats have the order of the eager kernel, and only the eager kernel has it.
 Extremes of floats are left to it as well: of -0 and 0 each takes the one that it meets first.
+
+Outside of it halves are rounded where they are stored, and where an op makes integers or truth of them.
 """
 
 from __future__ import annotations
@@ -82,7 +84,22 @@ def dense_symbols(sizes, strides) -> bool:
 
 def rounded(value: Value) -> Value:
     """A value of a half type, rounded as eager rounds the result of every op."""
-    if not settings.exact or value.dtype not in HALF or _is_half(value.body, value.dtype):
+    return in_half(value) if settings.exact else value
+
+
+def decides(node: FxNode) -> bool:
+    """Whether an op's result may change by a whole where an argument changes in its last bit: it then takes halves as eager has
+    them, infinite where they overflow, in every mode."""
+    val = node.meta["val"]
+    results = val if isinstance(val, (tuple, list)) else (val,)
+    return getattr(node.target, "name", "") in _JUMPS or not all(map(_is_float, results))
+
+
+def in_half(value: Any) -> Any:
+    """A value as elements of its dtype, if that is a half type; anything else as it is."""
+    if isinstance(value, list):
+        return [in_half(v) for v in value]
+    if not isinstance(value, Value) or value.dtype not in HALF or _is_half(value.body, value.dtype):
         return value
     if value.body.kind == "const":
         return Value(value.sizes, value.dtype, const(as_half(value.body.value, value.dtype), value.body.dtype))
@@ -98,6 +115,7 @@ def as_half(number: float, dtype: str) -> float:
         return float(np.float32(number).astype(kind))
 
 
+_JUMPS = frozenset("floor ceil round trunc frac sign sgn heaviside floor_divide remainder fmod".split())
 _KEEP = frozenset(("neg", "abs", "maximum", "minimum", "fmax", "fmin", "relu", "copysign"))
 
 
@@ -114,4 +132,4 @@ def _is_half(n: Node, dtype: str) -> bool:
     return n.kind == "call" and n.name == "round_" + dtype
 
 
-__all__ = ["VIEWS", "as_half", "dense_symbols", "lowers", "rounded", "stored_for_steps"]
+__all__ = ["VIEWS", "as_half", "decides", "dense_symbols", "in_half", "lowers", "rounded", "stored_for_steps"]

@@ -380,6 +380,8 @@ class GraphLowering:
                 raise NotLowered(f"{n.target.name} adds in an order of its own")
             if fn is None or self.kept(n, args) or (self.is_complex(args) and not self.moves_as_it_lies(n.target.name)):
                 raise NotLowered(n.target.name)
+            if exact.decides(n):
+                args = exact.in_half(args)
             value = fn(self, *args, **kwargs)
             if self.is_complex([value]) and self.layout(value) is None:
                 raise NotLowered("elements of complex numbers in another order")

@@ -136,10 +136,10 @@ PROMISED = {
         "adaptive_avg_pool3d adaptive_max_pool3d max_unpool3d lp_pool1d lp_pool2d lp_pool3d",
     "random":
         "philox_reserve rand_philox randn_philox randint_philox rand randn randint rand_like randn_like randint_like "
-        "randperm randperm_philox flat_in normal bernoulli. bernoulli_fill bernoulli_fill_. bernoulli_=bernoulli_fill_. "
-        "uniform uniform_. normal_fill normal_fill_. normal_=normal_fill_. exponential exponential_. cauchy cauchy_. "
-        "log_normal log_normal_. geometric geometric_. random random_. dropout_philox dropout_kept dropout dropout1d "
-        "dropout2d dropout3d alpha_dropout feature_alpha_dropout",
+        "randperm randperm_philox flat_in normal probabilities bernoulli. bernoulli_fill bernoulli_fill_. "
+        "bernoulli_=bernoulli_fill_. uniform uniform_. normal_fill normal_fill_. normal_=normal_fill_. exponential "
+        "exponential_. cauchy cauchy_. log_normal log_normal_. geometric geometric_. random random_. dropout_philox "
+        "dropout_kept dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout",
     "recurrent":
         "rnn_tanh rnn_relu lstm gru rnn_tanh_cell rnn_relu_cell lstm_cell gru_cell",
     "sampling":

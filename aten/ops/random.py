@@ -14,6 +14,7 @@ from aten.laid_out import laid_out_as
 from aten.meta import Meta, dense_strides
 from aten.op import composite, op, ops, registry
 from aten.ops.creation import CPU, check_sizes, finish, laid_out
+from aten.ops.pointwise import pointwise_meta
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, product
 
@@ -268,6 +269,25 @@ def normal(mean, std, size, generator, dtype, device, layout, pin_memory, requir
     return finish(_flat_in(made, mean, std), requires_grad)
 
 
+_NO_PROBABILITY = "bernoulli expects probabilities between 0 and 1"
+
+
+@op("probabilities(Tensor input) -> Tensor", tags=["pointwise", "function_only", "hidden", "constant"])
+def probabilities(input: Meta) -> Meta:
+    """The input, all of whose elements are from 0 to 1; RuntimeError where one is not."""
+    return pointwise_meta(input)
+
+
+@probabilities.kernel
+def _(out, x):
+    if not bool(((x >= 0) & (x <= 1)).all()):
+        raise RuntimeError(_NO_PROBABILITY)
+    out[...] = x
+
+
+probabilities.batch(lambda size, dims, input: (probabilities(input), dims[0]))
+
+
 @composite("bernoulli(Tensor input, Any p=None, *, Generator? generator=None) -> Tensor", tags=["random"], native="create")
 def bernoulli(input, p, generator):
     """1 with the probability that the input (or p) says, else 0, in the input's dtype."""
@@ -278,12 +298,14 @@ def _drawn(input: Any, chance: Any, generator: Any) -> Any:
     tensor = hasattr(chance, "dtype")
     if tensor:
         _check_floating("bernoulli_tensor_cpu_p_", chance.dtype)
-    unknown = tensor and (_native.is_tracer(chance) or chance.is_meta or overrides.kind_of(type(chance)))
-    unknown = unknown or (tensor and devices.is_recording(chance.device))
-    if not unknown and not bool(((chance >= 0) & (chance <= 1)).all() if tensor else 0 <= chance <= 1):
-        raise RuntimeError("bernoulli expects probabilities between 0 and 1")
+    unknown = tensor and (chance.is_meta or overrides.kind_of(type(chance)) or devices.is_recording(chance.device))
+    checked = chance
+    if tensor and _native.is_tracer(chance):
+        checked = probabilities(chance.detach())
+    elif not unknown and not bool(((chance >= 0) & (chance <= 1)).all() if tensor else 0 <= chance <= 1):
+        raise RuntimeError(_NO_PROBABILITY)
     dtype = input.dtype if category(input.dtype) >= 2 else dtypes.float32
-    drawn = rand(list(input.shape), generator=generator, dtype=dtype, device=input.device) < chance
+    drawn = rand(list(input.shape), generator=generator, dtype=dtype, device=input.device) < checked
     return _flat_in(ops.cast(drawn, input.dtype), input, *[chance] * (chance is not input))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aten.symbolic.expr import Expr, as_expr, le
+from aten.symbolic.expr import ONE, Expr, as_expr, le
 from inductor.ir import nodes
 from inductor.ir.fold import cast, wrap
 from inductor.ir.index import flat, row_major
@@ -60,3 +60,13 @@ def randint_philox(graph, low, high, size, seed, offset, dtype=None, device=None
     given = (number(seed), number(offset), number(count), place(sizes))
     body = apply("add", call("random_below", given, "int64"), number(low))
     return Value(sizes, name, cast(body, compute_dtype(name)))
+
+
+@lowering("probabilities")
+def probabilities(graph, x):
+    """x, verified to be from 0 to 1 everywhere: 0 is the only place in range."""
+    zero, one = (nodes.const(n, x.body.dtype) for n in (0, 1))
+    within = apply("logical_and", apply("ge", x.body, zero), apply("le", x.body, one))
+    wrong = apply("where", within, nodes.const(0, "int64"), nodes.const(1, "int64"))
+    place = graph.verified(nodes.in_bounds(wrong, ONE, graph.check("input")), x.sizes)
+    return Value(x.sizes, x.dtype, apply("where", apply("eq", place, nodes.const(0, "int64")), x.body, x.body))

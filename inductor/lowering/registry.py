@@ -34,7 +34,7 @@ FAMILIES = {  # the file of a lowering, which is loaded when one of its ops is m
     "creation": "full arange eye",
     "indexing": "gather index_select index embedding embedding_backward scatter_add scatter index_add index_put masked_fill",
     "matmul": "mm bmm",
-    "random": "rand_philox randn_philox randint_philox",
+    "random": "rand_philox randn_philox randint_philox probabilities",
     "reduction": "sum prod amax amin any all argmax argmin max_dim min_dim mean var var_mean",
     "scan": "cumsum cumprod logcumsumexp cummax cummin",
     "scatter_reduce": "scatter_reduce",

@@ -120,3 +120,20 @@ def test_a_block_of_a_transformer():
         return x + F.dropout(second(F.dropout(F.relu(first(x)), 0.1)), 0.2)
 
     same(block, weft.randn(6, 11, 32))
+
+
+@pytest.mark.parametrize("backend", ["inductor", "eager"])
+@pytest.mark.parametrize("draw", [lambda x: weft.bernoulli(x * 1), lambda x: x.bernoulli(), lambda x: weft.empty(2).bernoulli_(x)])
+def test_what_is_no_probability_is_refused(draw, backend):
+    compiled = weft.compile(draw, backend=backend)
+    for values in ([0.0, 1.0], [0.0, 2.0], [-1.0, 0.0], [float("nan"), 0.5], [1.0, 1.0]):
+        told = []
+        for f in (draw, compiled):
+            weft.manual_seed(0)
+            try:
+                told.append((f(weft.tensor(values)).tolist(), weft.rand(1).item()))
+            except RuntimeError as e:
+                told.append((str(e), weft.rand(1).item()))
+        assert told[0] == told[1]
+    made = weft.vmap(lambda t: weft.bernoulli(t), randomness="different")(weft.ones(3, 2))
+    assert made.tolist() == [[1.0, 1.0]] * 3

@@ -164,7 +164,7 @@ class _Builder:
 def _is_exact(number: Any, dtype: Any) -> bool:
     """Whether a half type has the number: alone an op computes with it in float32."""
     half = dtype.itemsize == 2 and dtype.is_floating_point
-    return not half or number != number or registry["full"]([], number, dtype=dtype).item() == number
+    return not half or number != number or registry["full"]([], float(number), dtype=dtypes.float64).to(dtype).item() == number
 
 
 class _Closed(dict):

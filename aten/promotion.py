@@ -8,6 +8,7 @@ import aten.dtype as dtypes
 from aten._native import dtypes as all_dtypes
 from aten._native import promote_types
 from aten.dtype import DType
+from aten.symbolic.symint import SYMBOLIC, SymFloat
 
 TYPE_NAMES = {dtype.name: dtype.type_name for dtype in all_dtypes}  # for messages
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
@@ -88,9 +89,17 @@ def check_fits(low: Any, high: Any, dtype: DType) -> None:
         fits = -largest - dtype.is_signed <= low <= high <= largest
     else:
         largest = FINITE.get(dtype.name, math.inf)
-        fits = kind != FLOATING or not any(largest < abs(x) < math.inf for x in (low, high))
+        fits = kind != FLOATING or -largest <= low <= high <= largest or not any(largest < abs(x) < math.inf for x in (low, high))
     if not fits:
         raise RuntimeError(f"value cannot be converted to type {dtype.element} without overflow")
+
+
+def _check_symbolic(value: Any, dtype: DType) -> None:
+    """The same of a symbolic number, which is guarded to fit; one that data decides is not asked."""
+    whole, widest = type(value) is not SymFloat, FINITE.get(dtype.name, math.inf)
+    fits = widest > 2**64 if category(dtype) == FLOATING else dtype.itemsize == 8
+    if not (fits and (whole or widest == math.inf and category(dtype) == FLOATING)) and value.hint is not None:
+        check_fits(value, value, dtype)
 
 
 def check_width(value: Any) -> None:
@@ -107,6 +116,9 @@ def element(value: Any, dtype: DType) -> Any:
         if category(dtype) != BOOL and value.imag != 0:
             raise RuntimeError(f"value cannot be converted to type {dtype.element} without overflow")
         value = value.real if category(dtype) != BOOL else value != 0
+    if type(value) in SYMBOLIC and category(dtype) in (INTEGER, FLOATING):
+        _check_symbolic(value, dtype)
+        return value
     if not isinstance(value, (int, float)) or category(dtype) == COMPLEX:
         return value
     check_width(value)

@@ -520,6 +520,8 @@ AMBIENT_FLAGS = {
     "default_device": 0xFFFF << 48,
 }  # fmt: skip
 
+INFERENCE = AMBIENT_FLAGS["inference"]
+
 
 def flag(name: str) -> int:
     """The state of an ambient flag now, as a number: a name of AMBIENT_FLAGS, or "num_threads"."""

@@ -14,7 +14,9 @@ from aten.fx.node import UserLine
 from aten.fx.symbols import binders, binders_within, free_symbols
 from aten.fx.targets import item, set_default_dtype, set_grad_enabled
 from aten.open_levels import stack
+from aten.promotion import FINITE
 from aten.symbolic import nodes
+from aten.symbolic.ranges import bounds
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SYMBOLIC
 from dynamo import breaks, config, guards, outcome, promises, trace_rules
@@ -23,7 +25,7 @@ from dynamo.guards import GuardSet
 from dynamo.recording import is_plain, record
 from dynamo.region import Region
 from dynamo.side_effects import SideEffects
-from dynamo.source import Attr, InstanceDict, Item, Local, Object, Source, cell_of, contents, is_fixed
+from dynamo.source import Attr, InstanceDict, Item, Local, Object, Size, Source, Stride, cell_of, contents, is_fixed
 from dynamo.variables.base import Variable
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
@@ -33,6 +35,9 @@ from dynamo.variables.symint import SymbolicVariable
 from dynamo.world import World
 
 MAX_STEPS = 400_000  # of the traced program
+# What a number may be as a symbol: ints leave room for a sum in 64 bits; floats are finite in float32 too, which ops ask of
+# a number that they are given for such a tensor. Others are constants.
+NUMBERS: dict[str, tuple] = {"int": (-(2**62), 2**62 - 1), "float": (-FINITE["float32"], FINITE["float32"])}
 
 
 class OutputGraph:
@@ -73,6 +78,8 @@ class OutputGraph:
         self.used_up: set[Any] = set()  # nodes whose history was walked in the graph, and freed
         self.used_leaves: list[Any] = []  # the tensors from outside where that led
         self.own_leaves: list[Any] = []  # tensors that the graph made to require gradients
+        self.has_inference = False  # whether a node was recorded under inference_mode
+        self.unrecorded: dict[Variable, int] = {}  # views of what requires grad, made without history, and at which step
         self.copied_views: dict[Variable, int] = {}  # tensors of which the graph has copies for views, and since which step
         self.entry_ambient = self.ambient = _native.ambient() | stack.unasked_device
         self.entry_dtype = _native.get_default_dtype()
@@ -200,8 +207,8 @@ class OutputGraph:
         """Have a node run in the modes of the traced program, where they are others than those of the graph's start. It knows the
         step of the root frame that recorded it."""
         node.meta["step"] = self.root.group_step
-        if self.ambient & 2:  # inference_mode
-            node.meta["inference"] = True
+        if self.ambient & guards.INFERENCE:
+            node.meta["inference"] = self.has_inference = True
         if self.ambient != self.graph_ambient:
             if self.grad_changed():
                 node.meta["grad"] = self.grad_enabled
@@ -268,22 +275,36 @@ class OutputGraph:
         """A Python number that was seen to change becomes a symbol; None if it stays a constant."""
         if source is None or isinstance(source.root, Object) or not self.is_dynamic_number(source, value):
             return None
-        if isinstance(value, int) and not -(2**62) <= value < 2**62:  # sizes and symbols are computed in 64 bits
-            return None
         kind = "int" if isinstance(value, int) else "float"
+        lo, hi = NUMBERS[kind]
+        if not lo <= value <= hi:
+            return None
         self.guard(guards.TypeIs(source, type(value)))
-        lo = 0 if value >= 0 else -(2**62)
-        symbol = self.new_symbol(source, value, lo=lo, kind=kind)
-        if kind == "int":
-            self.guard_range(source, symbol, lo)
+        if kind == "int" and value >= 0:  # a number that was not negative is taken to stay so, which sizes made of it rely on
+            lo = 0
+        symbol = self.new_symbol(source, value, lo=lo, hi=hi if kind == "int" else None, kind=kind)
+        number = nodes.sym(symbol.expr.name, kind)
+        condition = nodes.and_(nodes.ge(number, lo), nodes.le(number, hi))
+        self.guard(guards.ShapeIs(None, guards.Shape(condition, {symbol.expr.name: source})))
         self.add_input(source, value, symbol)
         return SymbolicVariable(symbol, source)
 
-    def guard_range(self, source: Source, symbol, lo: int) -> None:
-        """A number that was not negative is taken to stay so, which sizes made of it rely on; all stay within 64 bits."""
-        number = nodes.sym(symbol.expr.name)
-        condition = nodes.and_(nodes.ge(number, lo), nodes.lt(number, 2**62))
-        self.guard(guards.ShapeIs(None, guards.Shape(condition, {symbol.expr.name: source})))
+    def keep_exact(self, value) -> None:
+        """Guard what a graph computes of numbers, and cannot be known to stay so, to stay within the 64 bits it has (sizes do:
+        they are those of tensors)."""
+        left = [value.expr]
+        while left:
+            e = left.pop()
+            left += e.args
+            if e.op not in ("add", "mul", "pow") or e.kind != "int" or not self.numbers_in(e):
+                continue
+            lo, hi = bounds(e, self.shape_env.ranges)
+            if not (NUMBERS["int"][0] * 2 <= lo and hi < 2**63):
+                self.shape_env.assume(nodes.and_(nodes.ge(e, NUMBERS["int"][0]), nodes.le(e, NUMBERS["int"][1])))
+
+    def numbers_in(self, e) -> bool:
+        """Whether an expression depends on a number that is no size."""
+        return any(name in self.symbols and not isinstance(self.symbols[name], (Size, Stride)) for name in e.free_symbols)
 
     def is_dynamic_number(self, source: Source, value) -> bool:
         """Whether a number changed between captures (or dynamic=True asks for symbols at once)."""

@@ -14,7 +14,7 @@ from aten.op import registry
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
 from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
-from dynamo import breaks, config, data_writes, on_demand, promises, saved
+from dynamo import breaks, config, data_writes, guards, on_demand, promises, saved
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, ConstantVariable
@@ -66,6 +66,10 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         return defined(frame, op, args, kwargs)
     if "requires_grad" in kwargs and kwargs["requires_grad"].truth(frame):
         raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
+    if output.unrecorded:
+        refuse_unrecorded(output, op, [*args, *kwargs.values()])
+    if output.has_inference and not output.ambient & guards.INFERENCE:
+        refuse_of_inference(output, op, args, kwargs)
     target = None
     if "out" in kwargs and "out" not in {p.name for p in op.schema.params}:
         target = kwargs.pop("out")
@@ -90,7 +94,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if is_written and args:
         own_gradient(output, frame, args[0])
         written = data_writes.opened(output, frame, args, kwargs)
-    node_args, node_kwargs = arguments(op, args, kwargs)
+    node_args, node_kwargs = arguments(output, op, args, kwargs)
     if is_written:
         check_target(output, frame, op, args, kwargs)
     output.graph.line = output.user_line()
@@ -110,6 +114,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     root = view_root(op, args, val)
     set_requires_grad(output, op, val, [*args, *kwargs.values()] if kwargs else args)
     result = wrap_result(frame, node, val, root)
+    if root is not None and not output.grad_enabled and op.name not in CONSTANTS:
+        note_unrecorded(output, args[0], result)
     if taken is not None:
         promises.write_checks(output.graph, output.shape_env, taken, node, val)
     if op.name == "getitem" and is_at_number(node_args[1]):
@@ -329,7 +335,7 @@ def hint_of(size: Any) -> int | None:
     return size.hint if type(size) in SYMBOLIC else size
 
 
-def arguments(op: Op, args, kwargs) -> tuple[tuple, dict]:
+def arguments(output, op: Op, args, kwargs) -> tuple[tuple, dict]:
     """The arguments of the node."""
     try:
         given = tuple([a.as_arg() for a in args])
@@ -339,6 +345,8 @@ def arguments(op: Op, args, kwargs) -> tuple[tuple, dict]:
     for v in (*given, *named.values()) if named else given:
         if type(v) is int and not -(2**63) <= v < 2**63:
             raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of an int beyond 64 bits")
+        if type(v) in SYMBOLIC:
+            output.keep_exact(v)
     return given, named
 
 
@@ -495,6 +503,34 @@ def set_requires_grad(output, op: Op, val: Any, values: list[Variable]) -> None:
     for meta in val if isinstance(val, (tuple, list)) else (val,):
         if type(meta) is Meta:
             meta.requires_grad = needs and (meta.dtype.is_floating_point or meta.dtype.is_complex)
+
+
+def note_unrecorded(output, viewed: Variable, result: Variable) -> None:
+    """Views made while no gradients are recorded, of what requires grad: eager's are leaves that require grad. In the graph they
+    are constants; what could tell the difference is left to eager from here on."""
+    if any(t.requires_grad(output) for t in tensors_of([viewed])):
+        output.unrecorded.update((part, output.root.group_step) for part in tensors_of([result]))
+
+
+def refuse_unrecorded(output, op: Op, values: list[Variable]) -> None:
+    """Breaks where gradients are recorded of a view that was made without (`note_unrecorded`). A graph that must be whole takes
+    it as a constant."""
+    if not output.grad_enabled or output.options.fullgraph or op.name in CONSTANTS:
+        return
+    for v in tensors_of(values):
+        if v in output.unrecorded:
+            raise Unsupported(breaks.NOT_REBUILT, "a view without history of a tensor that requires grad", output.unrecorded[v])
+
+
+def refuse_of_inference(output, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> None:
+    """Breaks where a tensor that was made under inference_mode is written outside of it, or may have to be saved for a gradient:
+    eager refuses both."""
+    tensors = tensors_of([*args, *kwargs.values()])
+    if writes(op) and tensors and tensors[0].of_inference():
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes a tensor of inference_mode")
+    if output.grad_enabled and not output.options.fullgraph and any(t.meta.requires_grad for t in tensors):
+        if op.name not in CONSTANTS and any(t.of_inference() for t in tensors):
+            raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of a tensor of inference_mode and one that requires grad")
 
 
 def copy_meta(meta: Meta, requires_grad: bool) -> Meta:

@@ -70,6 +70,18 @@ static PyObject *is_inference_mode_enabled(PyObject *, PyObject *) {
   return PyBool_FromLong((*ambient() & WEFT_AMBIENT_INFERENCE) != 0);
 }
 
+// as_inference(tensor, on): the tensor, from now on one that was made under inference_mode, or not. For those of a compiled graph, which
+// runs in the mode of its start.
+static PyObject *as_inference(PyObject *, PyObject *args) {
+  PyObject *tensor;
+  int on;
+  if (!PyArg_ParseTuple(args, "Op:as_inference", &tensor, &on)) return nullptr;
+  if (!is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "as_inference: no tensor");
+  uint32_t &word = as_tensor(tensor)->word;
+  word = on ? word | WEFT_WORD_INFERENCE : word & ~WEFT_WORD_INFERENCE;
+  return Py_NewRef(tensor);
+}
+
 static PyObject *get_default_dtype(PyObject *, PyObject *) { return Py_NewRef(dtype_object(default_dtype())); }
 
 static PyObject *set_default_dtype(PyObject *, PyObject *dtype) {
@@ -101,6 +113,7 @@ PyMethodDef ambient_functions[] = {
     {"add_ambient_count", add_ambient_count, METH_VARARGS, "add_ambient_count(shift, delta) -> new count"},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, nullptr},
     {"set_grad_enabled", set_grad_enabled, METH_O, "set_grad_enabled(on) -> whether it was on"},
+    {"as_inference", as_inference, METH_VARARGS, "as_inference(tensor, on) -> the tensor, now one made under inference_mode or not"},
     {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, nullptr},
     {"get_default_dtype", get_default_dtype, METH_NOARGS, nullptr},
     {"set_default_dtype", set_default_dtype, METH_O, nullptr},

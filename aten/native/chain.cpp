@@ -169,7 +169,7 @@ WeftLoop find_loop(const char *kind, int code, int dtype) {
 }
 
 // make_chain(dtypes, constants, steps, outputs): dtypes of the inputs; (number, dtype) of the constants; of each step (kind, code, dtype,
-// args, dtype of the result, buffer); which values are the outputs. None where a loop is lacking.
+// args, dtype of the result, buffer); which values are the outputs. None where a loop is lacking, or a constant does not fit its dtype.
 PyObject *make_chain(PyObject *, PyObject *args) {
   PyObject *dtypes, *constants, *steps, *outputs;
   if (!PyArg_ParseTuple(args, "OO!O!O:make_chain", &dtypes, &PyTuple_Type, &constants, &PyTuple_Type, &steps, &outputs)) return nullptr;
@@ -184,8 +184,11 @@ PyObject *make_chain(PyObject *, PyObject *args) {
     PyObject *number;
     int dtype;
     Constant made = {};
-    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(constants, i), "Oi", &number, &dtype) || !is_dtype(dtype) || !write_element(made.bytes, dtype, number)) {
-      return PyErr_Occurred() ? nullptr : PyErr_Format(PyExc_ValueError, "make_chain: no constant");
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(constants, i), "Oi", &number, &dtype)) return nullptr;
+    if (!is_dtype(dtype)) return PyErr_Format(PyExc_ValueError, "make_chain: no constant");
+    if (!write_element(made.bytes, dtype, number)) {  // what the ops themselves make of it
+      PyErr_Clear();
+      Py_RETURN_NONE;
     }
     chain->constants.push_back(made);
   }

@@ -45,8 +45,9 @@ def finish(x: Any, requires_grad: bool) -> Any:
     native="create",
 )
 def full(size: list[Any], fill_value: Any, dtype: Any, device: Any) -> Meta:
-    """A tensor of one value; its dtype is by default the value's."""
+    """A tensor of one value, which fits the dtype; that is by default the value's."""
     check_sizes(size)
+    element(fill_value, dtype)
     return Meta.contiguous(size, dtype, device)
 
 

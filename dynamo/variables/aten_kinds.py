@@ -52,6 +52,7 @@ def tensor(frame, value, source) -> Variable:
         if getattr(value, ADDRESS, False):
             output.guard_same(source, value)
     node = output.add_input(source, value, meta)
+    frame.output.has_inference |= aten.Tensor.is_inference(value)
     return TensorVariable(node, meta, value=value, cls=type(value), source=source)
 
 
@@ -496,8 +497,11 @@ def _of_elements(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable
             return frame.output.record(frame, registry["stack"], [ListVariable(parts)], {})
         element = _element(v)
         if isinstance(v, SymbolicVariable):
-            options = {"dtype": dtype, "device": device.get("device", NONE)}
-            return frame.output.record(frame, registry["full"], [ListVariable([]), SymbolicVariable(v.value)], options)
+            wide = v.number_type() is float and dtype.as_python().is_floating_point  # beyond the dtype's range it is infinite
+            made = ConstantVariable(aten.float64) if wide else dtype
+            options = {"dtype": made, "device": device.get("device", NONE)}
+            full = frame.output.record(frame, registry["full"], [ListVariable([]), SymbolicVariable(v.value)], options)
+            return full.method(frame, "to", [], {"dtype": dtype}) if wide else full
         if element is None:
             return constant_tensor(frame, v, {"dtype": dtype} | device)
         element = element.op(frame, "reshape", element.op(frame, "detach", element), ListVariable([]))

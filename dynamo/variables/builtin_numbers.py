@@ -11,7 +11,7 @@ from dynamo.variables.base import Exhausted, Variable
 from dynamo.variables.builtin import FUNCTIONS, builtin
 from dynamo.variables.constant import NONE, ConstantVariable, literal, plain
 from dynamo.variables.exception import run_python
-from dynamo.variables.symint import SymbolicVariable, fits, symbolic
+from dynamo.variables.symint import SymbolicVariable, fits, is_large, symbolic
 
 # What a class of numbers asks the value for, in order.
 ASKED: dict[type, tuple[str, ...]] = {
@@ -141,7 +141,7 @@ def _extreme(function: Callable, better):
         if not items:
             return default if default is not None else literal(frame, run_python(frame, function, ()))
         if key.is_same(NONE) and any(isinstance(v, SymbolicVariable) for v in items):
-            if len({v.python_type() for v in items}) == 1:
+            if len({v.python_type() for v in items}) == 1 and not any(is_large(v.value) for v in items):
                 chosen = getattr(symint, f"sym_{function.__name__}")
                 return symbolic(frame, chosen(*[v.value for v in items]))
         best, best_key = items[0], key_of(frame, key, items[0])

@@ -111,13 +111,15 @@ class SetVariable(HashedVariable):
     def combine(self, frame, name: str, other: Variable, in_place: bool = False) -> SetVariable:
         """self.name(other), where `name` is "union", "intersection" …"""
         theirs = as_set(frame, other)
-        both = {**theirs.entries, **self.entries}
+        as_it_is = issubclass(other.python_type(), (set, frozenset))
+        first, second = self.entries, theirs.entries
+        if name == "intersection" and not (as_it_is and len(second) > len(first)):  # of equal elements those that Python walks over
+            first, second = second, first
+        both = {**first, **{k: v for k, v in second.items() if k not in first}}
         result = OPERATORS[name](self.entries.keys(), theirs.entries.keys())
-        order = [*self.entries, *(k for k in theirs.entries if k not in self.entries)]
-        entries = {k: both[k] for k in order if k in result}
+        entries = {k: v for k, v in both.items() if k in result}
         target = self if in_place else SetVariable((), self.frozen)
         twin = self.twin
-        as_it_is = issubclass(other.python_type(), (set, frozenset))
         hashed = theirs.twin if as_it_is or theirs.twin is None else list(theirs.entries)
         if in_place:
             self.reshaped(frame)

@@ -74,6 +74,10 @@ class TensorVariable(TensorFacts):
     def as_meta(self):
         return self.meta
 
+    def requires_grad(self, output) -> bool:
+        """What the program is told: views made without history are constants in the graph, and leaves to it."""
+        return self.meta.requires_grad or self in output.unrecorded
+
     def is_constant(self):
         return False
 
@@ -186,7 +190,7 @@ class TensorVariable(TensorFacts):
     def leaf(self, frame):
         if self.value is not None and self.root is self and not self.written(frame):
             return boolean(self.is_leaf_outside(frame))
-        return boolean(not self.meta.requires_grad or self.is_own_leaf(frame))
+        return boolean(not self.meta.requires_grad or self in frame.output.unrecorded or self.is_own_leaf(frame))
 
     def is_own_leaf(self, frame) -> bool:
         """Whether the graph made it a leaf."""
@@ -245,7 +249,12 @@ class TensorVariable(TensorFacts):
         if "step" not in root.node.meta or self.is_of_subclass:
             raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"is_inference of {self.describe()}")
         frame.world.flag("inference")
-        return boolean("inference" in self.root.node.meta)
+        return boolean(self.of_inference())
+
+    def of_inference(self) -> bool:
+        """Whether it was made, or what it is a view of, under inference_mode."""
+        root = self.root
+        return "inference" in root.node.meta or root.value is not None and aten.Tensor.is_inference(root.value)
 
     @method("requires_grad_")
     def require_grad(self, frame, requires_grad=TRUE):
@@ -259,7 +268,7 @@ class TensorVariable(TensorFacts):
             detached: Any = self.op(frame, "detach", self)
             self.node, self.meta = detached.node, detached.meta
             return self
-        if self.source is not None or meta.requires_grad or not meta.dtype.is_floating_point:
+        if self.source is not None or meta.requires_grad or not meta.dtype.is_floating_point or self.of_inference():
             raise Unsupported(breaks.MUTATED_ALIAS, "requires_grad_() changes what the graph records")
         if output.graph is not output.frame_graph or self.is_of_subclass:
             raise Unsupported(breaks.MUTATED_ALIAS, "requires_grad_() within a function that another one calls")
@@ -420,18 +429,26 @@ class TensorVariable(TensorFacts):
         if emit.output.root.broken and self.root.meta.requires_grad and "data" in self.node.meta:
             # What follows may write there, which must not count as a change of the tensor: Python reads `data` itself.
             raise Unsupported(breaks.NOT_REBUILT, "the data of a tensor that requires grad", self.node.meta["data"])
+        if self in emit.output.unrecorded and emit.output.entry_ambient & 1 and not emit.output.options.fullgraph:
+            raise Unsupported(breaks.NOT_REBUILT, "a view without history", emit.output.unrecorded[self])
         if history.begins_or_ends(emit.output, self):
             return emit.shared(self, lambda: history.recipe(emit, self))
         storage = emit.output.side_effects.storages.get(self)
         changed = storage is not None and storage.changed
-        if not changed and not self.is_of_subclass and views.seen_through(self.node) is None:
+        if not changed and not self.is_of_subclass and views.seen_through(self.node) is None and not self.in_other_mode(emit):
             return emit.graph_output(self.node)
         return emit.shared(self, lambda: self.made(emit), (lambda temp: storage.fill(emit, temp)) if changed else None)
+
+    def in_other_mode(self, emit) -> bool:
+        """Whether it was made under inference_mode and the graph runs without, or the reverse."""
+        return "step" in self.root.node.meta and self.of_inference() != bool(emit.output.entry_ambient & guards.INFERENCE)
 
     def made(self, emit) -> Any:
         """The recipe of what the graph gives, as an instance of its class."""
         at_number = views.seen_through(self.node) is not None
         given = views.again(emit, self) if at_number else emit.graph_output(self.node)
+        if self.in_other_mode(emit):
+            given = outcome.Call(outcome.Const(_native.as_inference), (given, outcome.Const(self.of_inference())))
         if not self.is_of_subclass:
             return given
         return outcome.Call(outcome.Const(overrides.as_subclass), (given, outcome.Const(self.cls)))

@@ -43,7 +43,7 @@ class TensorFacts(Variable):
 
     @attribute("requires_grad")
     def needs_grad(self, frame):
-        return boolean(self.meta.requires_grad)
+        return boolean(self.requires_grad(frame.output))
 
     @attribute("is_cpu")
     def on_cpu(self, frame):

@@ -46,3 +46,50 @@ def test_a_tensor_from_outside_is_asked_and_guarded(backend):
     assert through() == [False, True]
     held.reverse()
     assert through() == [True, False]
+
+
+def made_inside(x, w):
+    with weft.inference_mode():
+        y = x * 2
+        part, of_input = y[0], x.view(-1)
+    return y, part, of_input, {"z": x + 1, "t": y + 1}
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_results_are_of_the_mode_that_they_were_made_in(backend, fullgraph):
+    w = weft.ones(2, requires_grad=True)
+
+    def told(f):
+        *made, rest = f(weft.ones(2), w)
+        made += rest.values()
+        answers = [(t.is_inference(), t.requires_grad, t.tolist()) for t in made]
+        for act in (lambda: made[0].add_(1), lambda: made[0].requires_grad_(), lambda: made[0] * w, lambda: made[3] * w):
+            try:
+                answers.append(act().tolist())
+            except RuntimeError as e:
+                answers.append(str(e))
+        return answers
+
+    compiled = weft.compile(made_inside, backend=backend, fullgraph=fullgraph)
+    assert told(compiled) == told(made_inside)
+    with weft.inference_mode():
+        assert told(compiled) == told(made_inside)
+    assert told(compiled) == told(made_inside)
+
+
+@pytest.mark.parametrize("use", [lambda y, w: y * w, lambda y, w: y + w, lambda y, w: y.add_(1), lambda y, w: y.requires_grad_()])
+def test_what_eager_refuses_of_them_is_refused(use):
+    def f(x, w):
+        with weft.inference_mode():
+            y = x * 2
+        return use(y, w)
+
+    def answer(f):
+        try:
+            result = f(weft.ones(2), weft.ones(2, requires_grad=True))
+            return result.tolist(), result.requires_grad
+        except RuntimeError as e:
+            return str(e)
+
+    assert answer(weft.compile(f)) == answer(f)

@@ -139,7 +139,8 @@ PROMISED = {
         "randperm randperm_philox flat_in normal probabilities bernoulli. bernoulli_fill bernoulli_fill_. "
         "bernoulli_=bernoulli_fill_. uniform uniform_. normal_fill normal_fill_. normal_=normal_fill_. exponential "
         "exponential_. cauchy cauchy_. log_normal log_normal_. geometric geometric_. random random_. dropout_philox "
-        "dropout_kept dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout",
+        "dropout_kept dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout multinomial_philox "
+        "multinomial.",
     "recurrent":
         "rnn_tanh rnn_relu lstm gru rnn_tanh_cell rnn_relu_cell lstm_cell gru_cell",
     "sampling":
@@ -151,7 +152,7 @@ PROMISED = {
     "sorting":
         "sort. msort. argsort. topk. kthvalue. median_dim nanmedian_dim mode. median. nanmedian. quantile. nanquantile. "
         "searchsorted bucketize nonzero. argwhere. masked_select. masked_scatter. masked_scatter_. unique_dim unique. "
-        "unique_runs unique_consecutive. multinomial_philox multinomial.",
+        "unique_runs unique_consecutive.",
     "special":
         "rsub. square. square_. sgn. sgn_. true_divide. true_divide_. addcmul. addcmul_. addcdiv. addcdiv_. lerp. lerp_. "
         "clamp_min. clamp_min_. clamp_max. clamp_max_. clip=clamp. clip_=clamp_. masked_fill. masked_fill_. heaviside. "

@@ -106,6 +106,7 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     "convolution": lambda fn: _if_depthwise(fn, _channels),
     "convolution_weight": lambda fn: _if_depthwise(fn, _channels_of_gradient),
     **dict.fromkeys(("kthvalue", "median_dim", "nanmedian_dim", "mode"), _unless_on_cpu),  # (one of a row takes no sort there)
-    **dict.fromkeys(("part_means", "part_means_backward"), _unless_on_cpu),  # (decomposed they are products with mostly zeros)
+    # Decomposed these are products with mostly zeros, or sums of what is gathered.
+    **dict.fromkeys(("part_means", "part_means_backward", "resample", "resample_backward"), _unless_on_cpu),
     "unfold_backward": lambda fn: _unless_on_cpu(windows_added),
 }

@@ -1,4 +1,4 @@
-"""Resizing of images and sequences, as composites: a weighted sum of elements along each dim, one dim after the other."""
+"""Resizing of images and sequences: weighed sums of a few elements along each dim, one dim after the other."""
 
 import math
 from typing import Any
@@ -8,9 +8,10 @@ import numpy as np
 from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta, channels_innermost, exceeds
-from aten.op import composite, ops
+from aten.op import composite, op, ops
+from aten.ops.by_definition import by_definition
 from aten.promotion import TYPE_NAMES
-from aten.shapes import is_int, product
+from aten.shapes import is_int
 
 _DIMS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 _NEAREST = ("nearest", "nearest-exact")
@@ -104,28 +105,65 @@ def _resized(
             x = ops.index_select(x, d, _nearest(o, s, f, mode == "nearest-exact"))
         return x.to(dtype)
     x = x if dtype.itemsize > 2 else x.to(dtypes.float32)
-    for d, o, s, f in dims:
+    shrinks = [bool(o < s) for _, o, s, _ in dims]
+    first_ones = [dim for dim, less in zip(dims, shrinks) if less]  # what follows has less to do
+    # Then the last dim, whose elements are gathered one by one, while the others are short.
+    for d, o, s, f in first_ones + [dim for dim, less in zip(dims, shrinks) if not less][::-1]:
         if antialias:
-            matrix = _smooth(o, s, align, f, mode == "bicubic")
+            places, weights = _smooth_taps(o, s, align, f, mode == "bicubic")
         else:
-            matrix = _matrix(_cubic_taps(o, s, align, f) if mode == "bicubic" else _linear_taps(o, s, align, f), s)
-        x = _along(x, d, matrix.to(x.dtype))
+            places, weights = _joined(_cubic_taps(o, s, align, f) if mode == "bicubic" else _linear_taps(o, s, align, f))
+        x = resample(x, places, weights.to(x.dtype), d)
     return x.round().clamp(0, 255).to(dtype) if dtype is dtypes.uint8 else x.to(dtype)
 
 
-def _along(x: Any, d: int, matrix: Any) -> Any:
-    """x with dim d replaced by its products with the rows of a matrix, row-major."""
-    if d == x.ndim - 1:
-        return x @ matrix.t()
-    sizes = list(x.shape)
-    flat = x.reshape([product(sizes[:d]), sizes[d], product(sizes[d + 1 :])])
-    return (matrix @ flat).reshape([*sizes[:d], matrix.shape[0], *sizes[d + 1 :]])
+def _joined(taps: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    places, weights = zip(*taps)
+    return ops.stack(list(places), 1), ops.stack(list(weights), 1)
 
 
-def _matrix(taps: list[tuple[Any, Any]], size: Any) -> Any:
-    """Rows of as many weights as elements, from (places, weights) of what counts."""
-    place = ops.arange(size)
-    return sum(ops.eq(place, at.unsqueeze(1)).to(dtypes.float64) * weight.unsqueeze(1) for at, weight in taps)
+# ------------------------------------------------------------------------------------------------------------ sums
+@op("resample(Tensor input, Tensor places, Tensor weights, int dim) -> Tensor", tags=["fused", "function_only", "hidden"])
+def resample(input: Meta, places: Meta, weights: Meta, dim: int) -> Meta:
+    """Element o along dim (not negative) is the sum over k of weights[o, k] * input[places[o, k]]."""
+    return input.like(sizes=(*input.sizes[:dim], places.sizes[0], *input.sizes[dim + 1 :]))
+
+
+@op(
+    "resample_backward(Tensor grad, Tensor places, Tensor weights, int dim, int size) -> Tensor",
+    tags=["fused", "function_only", "hidden"],
+)
+def resample_backward(grad: Meta, places: Meta, weights: Meta, dim: int, size: Any) -> Meta:
+    """The gradient of an input of `resample` with `size` elements along dim."""
+    return grad.like(sizes=(*grad.sizes[:dim], size, *grad.sizes[dim + 1 :]))
+
+
+def _columns(x: Any, places: Any, weights: Any, dim: int) -> list[tuple[Any, Any]]:
+    """The k-th place of all sums and its weights, which have the dims of x, for each k."""
+    sizes = [1] * dim + [-1] + [1] * (x.ndim - dim - 1)
+    taps = range(int(places.shape[1]))
+    return [(ops.select(places, 1, k), ops.select(weights, 1, k).reshape(sizes)) for k in taps]
+
+
+@resample.decompose
+def _(input, places, weights, dim):
+    return sum(ops.index_select(input, dim, at) * weight for at, weight in _columns(input, places, weights, dim))
+
+
+@resample_backward.decompose
+def _(grad, places, weights, dim, size):
+    place, matrix = ops.arange(size, device=grad.device), 0.0
+    for k in range(int(places.shape[1])):  # (products with mostly zeros, but no place is written twice)
+        at, weight = ops.select(places, 1, k), ops.select(weights, 1, k)
+        matrix = matrix + ops.eq(place.unsqueeze(1), at).to(weights.dtype) * weight
+    return ops.movedim(ops.movedim(grad, dim, -1) @ ops.transpose(matrix, 0, 1), -1, dim)
+
+
+resample.kernel(by_definition(lambda *args: resample.decompose_fn(*args)))
+resample_backward.kernel(by_definition(lambda *args: resample_backward.decompose_fn(*args)))
+resample.vjp(lambda g, input, places, weights, dim: (resample_backward(g, places, weights, dim, input.shape[dim]), None, None))
+resample_backward.vjp(lambda g, places, weights, dim: (resample(g, places, weights, dim), None, None))
+resample.whole = resample_backward.whole = True
 
 
 # ---------------------------------------------------------------------------------------------------------- places
@@ -168,14 +206,20 @@ def _cubic_taps(out: Any, size: Any, align: bool, scale: float | None) -> list[t
     return [((first + k).clamp(0, size - 1).to(dtypes.int64), _cubic(at - (first + k), -0.75)) for k in range(-1, 3)]
 
 
-def _smooth(out: Any, size: Any, align: bool, scale: float | None, cubic: bool) -> Any:
-    """The matrix of a filter that is as wide as the reduction (antialias)."""
-    step = (size - 1) / (out - 1) if align and out > 1 else 1 / scale if scale is not None else size / out
+def _smooth_taps(out: Any, size: Any, align: bool, scale: float | None, cubic: bool) -> tuple[Any, Any]:
+    """Those of a filter that is as wide as the reduction (antialias)."""
+    if align:
+        step = (size - 1) / (out - 1) if out > 1 else 0.0
+    else:
+        step = 1 / scale if scale is not None else size / out
     width = max(step, 1.0)
+    reach = 2 * width if cubic else width
     centre = (ops.arange(out, dtype=dtypes.float64) + 0.5) * step
-    distance = (ops.arange(size, dtype=dtypes.float64) + 0.5 - centre.unsqueeze(1)) / width
+    place = ops.floor(centre - reach + 0.5).unsqueeze(1) + ops.arange(2 * int(math.ceil(reach)) + 1)
+    distance = (place + 0.5 - centre.unsqueeze(1)) / width
     weight = _cubic(distance, -0.5) if cubic else (1 - distance.abs()).clamp(min=0)
-    return weight / ops.sum(weight, [1], True)
+    weight = ops.where((place >= 0) & (place < size), weight, 0.0)
+    return place.clamp(0, size - 1).to(dtypes.int64), weight / ops.sum(weight, [1], True)
 
 
 # ------------------------------------------------------------------------------------------------------- old names

@@ -174,6 +174,17 @@ def of_part_means(name, dtype):
         yield x.nan_to_num(0.5, 2, -2), outs if name == "part_means" else list(sizes[len(sizes) - len(outs) :])
 
 
+@calls_of("resample", "resample_backward")
+def of_resample(name, dtype):
+    floats = dtype if dtype in ("float32", "float64") else "float32"
+    for taps in (1, 2, 3, 20):
+        for sizes, dim in (((4, 7), 1), ((2, 7, 5), 1), ((7,), 0), ((3, 7, 1), 1)):
+            places, weights = index(7, 11, taps), tensor(11, taps, dtype=floats).nan_to_num(0.5, 2, -2)
+            back = name == "resample_backward"
+            x = tensor(*sizes[:dim], 11 if back else 7, *sizes[dim + 1 :], dtype=dtype, layout="turned").nan_to_num(0.5, 2, -2)
+            yield (x, places, weights, dim, 7) if back else (x, places, weights, dim)
+
+
 @calls_of("randperm_philox")
 def of_randperm_philox(_, _dtype):
     yield from ((n, 5, 1 << 40, dtypes.int64, Meta.of(tensor(1)).device) for n in (0, 1, 2, 7, 3000, 70001))

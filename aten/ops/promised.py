@@ -75,6 +75,8 @@ PROMISED = {
         "poisson_nll_loss gaussian_nll_loss ctc_loss ctc_loss_of",
     "multihead_attention":
         "multi_head_attention_forward",
+    "multinomial":
+        "multinomial_philox multinomial.",
     "native_activations":
         "silu_backward mish_backward hardswish_backward hardsigmoid_backward hardtanh_backward softshrink_backward "
         "hardshrink_backward softplus_backward logit_backward glu_backward gelu_backward threshold_backward "
@@ -139,8 +141,7 @@ PROMISED = {
         "randperm randperm_philox flat_in normal probabilities bernoulli. bernoulli_fill bernoulli_fill_. "
         "bernoulli_=bernoulli_fill_. uniform uniform_. normal_fill normal_fill_. normal_=normal_fill_. exponential "
         "exponential_. cauchy cauchy_. log_normal log_normal_. geometric geometric_. random random_. dropout_philox "
-        "dropout_kept dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout multinomial_philox "
-        "multinomial.",
+        "dropout_kept dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout",
     "recurrent":
         "rnn_tanh rnn_relu lstm gru rnn_tanh_cell rnn_relu_cell lstm_cell gru_cell",
     "sampling":

@@ -26,7 +26,6 @@ from aten.ops import (  # noqa: F401
     rearrange,
     reduction,
     refusals,
-    resize,
     structure,
     view,
 )

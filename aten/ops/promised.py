@@ -144,6 +144,8 @@ PROMISED = {
         "dropout_kept dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout",
     "recurrent":
         "rnn_tanh rnn_relu lstm gru rnn_tanh_cell rnn_relu_cell lstm_cell gru_cell",
+    "resize":
+        "interpolate resample resample_backward upsample_nearest upsample_bilinear",
     "sampling":
         "grid_sample sample_points sample_points_backward grid_sampler_2d grid_sampler_3d affine_grid",
     "scan":

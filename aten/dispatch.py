@@ -19,7 +19,7 @@ from aten.autograd.record import record
 from aten.derivative import is_lost
 from aten.errors import warn_caller
 from aten.laid_out import lie_as_arguments
-from aten.meta import Meta, contiguous_strides, dense_strides
+from aten.meta import Meta, contiguous_strides, dense_strides, shows_twice
 from aten.on_device import On, beside, pop_level, pop_mode, push_level, push_mode
 from aten.op import Op
 from aten.open_levels import stack
@@ -468,9 +468,14 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         return target
     if base.refuses is not None:
         base.refuses(public)
-    (_native.check_fill if "fill" in op.tags else _native.check_inplace)(target)
+    expanded = _is_deprecated(op, target)
+    (_native.check_fill if "fill" in op.tags or expanded else _native.check_inplace)(target)
     for value in public[1:]:
         _native.check_overlap(target, value)
+    if expanded and not _any_requires_grad(public):
+        base.kernel_fn(array(target), *[kernel_argument(v) for v in normalize(base, public)])  # one element after the other
+        target._bump_version()
+        return target
     if _native.is_grad_enabled() and _any_requires_grad(public):
         positional, keywords = _as_call(base, _values_kept(base, public))
         result = base(*positional, **keywords)
@@ -536,6 +541,17 @@ def _check_result(target: Tensor, dtype: Any, sizes: Sequence[Any], device: Any)
     _check_device(target, device)
     if tuple(sizes) != tuple(target.shape):
         raise RuntimeError(f"output with shape {show(target.shape)} doesn't match the broadcast shape {show(sizes)}")
+
+
+def _is_deprecated(op: Op, target: Tensor) -> bool:
+    """Whether the op writes into a tensor that shows elements more than once, and says that it should not."""
+    if "into_expanded" not in op.tags or target.device is not devices.CPU or not shows_twice(Meta.of(target)):
+        return False
+    warn_caller(
+        f"Use of {op.name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
+        "applies to advanced indexing e.g. tensor[indices] = tensor"
+    )
+    return True
 
 
 def _check_device(target: Tensor, device: Any) -> None:

@@ -164,6 +164,8 @@ PyObject *fast_index_put(Call &call) {
   if (!indices.read(x, list.get())) return PyErr_Occurred() ? nullptr : UNHANDLED;
   if (call.op->code == 1) {
     if (records(x) || records(values)) return UNHANDLED;
+    for (int d = 0; d < WEFT_NDIM(x); d++)
+      if (!x->strides[d] && x->sizes[d] > 1) return UNHANDLED;  // expanded: a warning
     if (check_inplace(x) < 0 || check_overlap(x, values) < 0) return nullptr;
     if (!put_at(x, indices, values, accumulate)) return PyErr_Occurred() ? nullptr : UNHANDLED;
     weft_bump_version(x);

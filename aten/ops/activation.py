@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from aten.meta import Meta
-from aten.op import Op, composite, op, ops, widened
+from aten.op import Op, composite, op, ops, registry, widened
 from aten.ops.closed import closed
 from aten.ops.pointwise import finish_pointwise, float_only, pointwise_meta
 from aten.promotion import category
@@ -233,6 +233,7 @@ _activation(
     lambda x, t, v: ops.threshold_core(x, t, v) if category(x.dtype) >= 2 else _where(x <= int(t), int(v), x),
     "x above the threshold, else value.",
 )
+registry["threshold_"].tags |= {"fill"}  # done twice it gives the same: an element may be shown more than once
 _activation("logsigmoid", "", lambda x: ops.logsigmoid_core(x), "log(sigmoid(x)).", inplace=False)
 _activation("glu", "int dim=-1", _glu, "First half times sigmoid of the second half along dim.", inplace=False, native=None)
 _activation("prelu", "Tensor weight", _prelu, "x, times weight below 0 (one a channel).", method=True, inplace=False, native=None)

@@ -321,13 +321,18 @@ def _spaced_values(start: Any, end: Any, steps: int, device: Any) -> Any:
     return _from_both_ends(start, end, (end - start) / (steps - 1), steps, dtypes.float64, device)
 
 
+def _number(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    return int(value) if isinstance(value, bool) else value
+
+
 @composite(f"linspace(Any start, Any end, int steps, {_FACTORY}) -> Tensor", tags=["function_only"])
 def linspace(start, end, steps, dtype, device, layout, pin_memory, requires_grad):
     """`steps` values from start to end, both included."""
     dtype = dtype or dtypes.get_default_dtype()
     if _are_values(start, end):
         return finish(_spaced_values(start, end, steps, device).to(dtype), requires_grad)
-    start, end = (v.item() if hasattr(v, "item") else v for v in (start, end))
+    start, end = (_number(v) for v in (start, end))
     if category(dtype) < 2:
         start, end = int(start), int(end)
     return finish(_spaced(start, end, steps, dtype, device).to(dtype), requires_grad)
@@ -339,7 +344,7 @@ def logspace(start, end, steps, base, dtype, device, layout, pin_memory, require
     dtype = dtype or dtypes.get_default_dtype()
     if _are_values(start, end):
         return finish((base ** _spaced_values(start, end, steps, device)).to(dtype), requires_grad)
-    start, end = (v.item() if hasattr(v, "item") else v for v in (start, end))
+    start, end = (_number(v) for v in (start, end))
     if category(dtype) < 2:
         start, end = int(start), int(end)
     exponents = _spaced(start, end, steps, dtypes.float64, device)

@@ -97,7 +97,7 @@ index.jvp(lambda tangents, input, indices, out: index(tangents[0], indices))
 
 @op(
     "index_put(Tensor input, LongTensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
-    tags=["indexing"],
+    tags=["indexing", "into_expanded"],
     native="places",
 )
 def index_put(input: Meta, indices: list[Any], values: Meta, accumulate: bool) -> Meta:

@@ -177,7 +177,7 @@ def linalg_lstsq(input, b, rcond, driver):
         rank = linalg_matrix_rank(input.detach())
     if driver in ("gelss", "gelsd"):
         values = ops.linalg_svd(input.detach(), False)[1]
-    if m > n and (driver == "gels" or (driver != "gelsy" and bool((rank == n).all()))):
+    if m > n and (driver == "gels" or (driver != "gelsy" and bool(ops._is_all_true(rank == n)))):
         error = input @ solution - rhs
         residuals = ops.sum((error * ops.conj(error)).abs() if error.dtype.is_complex else error * error, [-2])
     if vector:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aten.op import composite, ops
-from aten.shapes import product
+from aten.shapes import is_int, product
 
 _HIDDEN = ["hidden"]
 REDUCTIONS = ("none", "mean", "sum")  # by PyTorch's numbers
@@ -107,6 +107,8 @@ def _of_padding(name: str, mode: str, n: int) -> None:
     @composite(f"{name}_pad{n}d(Tensor input, Any padding) -> Tensor", tags=_HIDDEN)
     def definition(input, padding):
         """`pad` of the last dims."""
+        if len(padding) != 2 * n:
+            raise RuntimeError(f"padding size is expected to be {2 * n}, but got: {len(padding)}")
         return ops.pad(input, list(padding), mode)
 
     @composite(f"{name}_pad{n}d_backward(Tensor grad_output, Tensor input, Any padding) -> Tensor", tags=_HIDDEN)
@@ -186,6 +188,23 @@ def convolution_backward(
     if output_mask[2]:
         of_bias = ops.sum(grad_output, [0, *range(2, grad_output.ndim)])
     return of_input, of_weight, of_bias
+
+
+def _slow(name: str, n: int) -> None:
+    @composite(
+        f"{name}(Tensor input, Tensor weight, Any kernel_size, Tensor? bias=None, Any stride=1, Any padding=0) -> Tensor",
+        tags=_HIDDEN,
+    )
+    def definition(input, weight, kernel_size, bias, stride, padding):
+        """`conv` of n dims; the size of the kernel is the weight's."""
+        for what, given in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding)):
+            if not is_int(given) and len(given) != n:
+                raise RuntimeError(f"{n}D {what} expected")
+        return getattr(ops, f"conv{n}d")(input, weight, bias, stride, padding)
+
+
+_slow("thnn_conv2d", 2)
+_slow("slow_conv3d", 3)
 
 
 @composite(

@@ -100,7 +100,7 @@ PROMISED = {
         "reflection_pad2d_backward reflection_pad3d reflection_pad3d_backward replication_pad1d "
         "replication_pad1d_backward replication_pad2d replication_pad2d_backward replication_pad3d "
         "replication_pad3d_backward nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward "
-        "native_convolution convolution_backward _convolution_double_backward upsample_nearest1d "
+        "native_convolution convolution_backward thnn_conv2d slow_conv3d _convolution_double_backward upsample_nearest1d "
         "upsample_nearest1d_backward _upsample_nearest_exact1d _upsample_nearest_exact1d_backward upsample_nearest2d "
         "upsample_nearest2d_backward _upsample_nearest_exact2d _upsample_nearest_exact2d_backward upsample_nearest3d "
         "upsample_nearest3d_backward _upsample_nearest_exact3d _upsample_nearest_exact3d_backward upsample_linear1d "

@@ -19,6 +19,7 @@ from aten.transforms.mapped_function import MappedFunction
 from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public, shown, writes_of
 
 on_demand.also(library_batch.declare())
+_OF_THE_BATCH = frozenset({"_is_all_true", "_is_any_true"})  # one answer for all elements, for decisions
 _LIKE = frozenset("empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full new_tensor".split())
 
 
@@ -153,6 +154,8 @@ class VmapLevel(Level):
     def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
         if op.kind == "composite" and op.name in _LIKE and self.own(args[0]):
             return self._like(op, args, kwargs)
+        if op.name in _OF_THE_BATCH and self.own(args[0]):
+            return op(self.read(args[0]).value)
         if "random" in op.tags or op.kind == "random":
             result = self._random(op, op.join(args, kwargs))
             if result is not NotImplemented:

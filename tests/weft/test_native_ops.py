@@ -206,3 +206,20 @@ def test_chunks_side_by_side():
     ):
         with pytest.raises(RuntimeError, match=text):
             weft._chunk_cat(*args)
+
+
+def test_convolutions_by_the_names_of_their_kernels():
+    x, w = tensor(1, 2, 5, 5), tensor(4, 2, 3, 3, seed=1)
+    assert weft.equal(A.thnn_conv2d(x, w, [3, 3], None, [2, 2], 1), F.conv2d(x, w, None, 2, 1))
+    x, w = tensor(1, 2, 4, 4, 4), tensor(4, 2, 2, 2, 2, seed=1)
+    assert weft.equal(weft._C._nn.slow_conv3d(x, w, 2), F.conv3d(x, w))
+    for keywords, text in (
+        ({"kernel_size": []}, "2D kernel_size expected"),
+        ({"kernel_size": 1, "stride": []}, "2D stride expected"),
+        ({"kernel_size": 1, "padding": [1]}, "2D padding expected"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            A.thnn_conv2d(weft.ones(1, 1, 1, 1), weft.ones(1, 1), **keywords)
+    for n in (1, 2, 3):
+        with pytest.raises(RuntimeError, match=f"padding size is expected to be {2 * n}"):
+            getattr(A, f"replication_pad{n}d")(weft.ones(2), padding=[])

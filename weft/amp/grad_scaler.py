@@ -88,14 +88,14 @@ class GradScaler:
             return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else iter(scaled)  # type: ignore[call-arg]
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
-    def _unscale_grads_(self, optimizer: Any, inverse: Tensor, allow_fp16: bool) -> dict[Any, Tensor]:
-        """Gradients times `inverse` in place; by device, whether one of them is not finite (1.0 or 0.0)."""
+    def _unscale_grads_(self, optimizer: Any, inverse: Tensor, found_inf: Tensor, allow_fp16: bool) -> dict[Any, Tensor]:
+        """Gradients times `inverse` in place; by device, whether one of them is not finite (1.0 or 0.0; `found_inf` before)."""
         by_device = defaultdict(list)
         for p in (p for group in optimizer.param_groups for p in group["params"] if p.grad is not None):
             if p.grad.dtype is aten.float16 and not allow_fp16:
                 raise ValueError("Attempting to unscale FP16 gradients.")
             by_device[p.grad.device].append(p.grad._values() if getattr(p.grad, "is_sparse", False) else p.grad)
-        found = {device: aten.zeros((), device=device) for device in by_device}
+        found = {device: found_inf.to(device, copy=True) for device in by_device}
         for device, values in by_device.items():
             _amp_foreach_non_finite_check_and_unscale_(values, found[device], inverse)
         return found
@@ -112,7 +112,7 @@ class GradScaler:
             raise RuntimeError("unscale_() is being called after step().")
         assert self._scale is not None
         inverse = self._scale.double().reciprocal().float()
-        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, False)
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, aten.zeros(()), False)
         state["stage"] = OptState.UNSCALED
 
     def _maybe_opt_step(self, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
@@ -240,7 +240,7 @@ class GradScaler:
 
     def _check_inf_per_device(self, optimizer: Optimizer) -> dict[Any, Tensor]:
         self._check_scale_growth_tracker("_check_inf_per_device")
-        found = self._unscale_grads_(optimizer, aten.ones(()), True)
+        found = self._unscale_grads_(optimizer, aten.ones(()), aten.zeros(()), True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found
 

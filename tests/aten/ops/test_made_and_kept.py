@@ -90,3 +90,8 @@ def test_parts_of_a_sum_have_a_gradient_of_one_element():
     x, y = weft.randn(3, 40, requires_grad=True), weft.randn(3, 40)
     (g,) = weft.autograd.grad(F.mse_loss(x, y), x)
     np.testing.assert_allclose(g.numpy(), (2 * (x - y) / 120).detach().numpy(), rtol=1e-6)
+
+
+def test_truths_are_numbers_to_space_between():
+    assert weft.linspace(False, True, steps=3).tolist() == [0, 0.5, 1] == weft.linspace(weft.tensor(False), True, 3).tolist()
+    assert weft.logspace(False, True, 2).tolist() == [1, 10]

@@ -81,3 +81,21 @@ def test_layouts_of_what_is_made_like_another():
 def test_methods_whose_functions_are_named_so():
     x = weft.tensor([[2.0, 0.0], [0.0, 0.5]])
     assert x.slogdet()[1].item() == 0 and abs(x.polygamma(1)[0, 0].item() - 0.644934) < 1e-5
+
+
+def test_writes_by_index_into_an_expanded_tensor_are_deprecated():
+    """The last write stands, as PyTorch's; other writes are refused."""
+    x = weft.zeros(1).expand(6)
+    for write in (lambda: x.index_put_((weft.tensor([2, 1, 0]),), weft.tensor([1.0, 2, 3])), lambda: x.__setitem__([0, 4], 3.0)):
+        with pytest.warns(UserWarning, match="Use of index_put_ on expanded tensors is deprecated"):
+            write()
+        assert x.tolist() == [3] * 6
+        x.zero_()
+    with pytest.raises(RuntimeError, match="more than one element"):
+        x.add_(1)
+
+
+def test_a_threshold_may_be_written_where_elements_are_shown_twice():
+    x = weft.tensor([[0.1, 0.9]]).expand(3, 2)
+    weft.nn.functional.threshold_(x, 0.5, 0.7)
+    assert x[2].tolist() == weft.tensor([0.7, 0.9]).tolist()

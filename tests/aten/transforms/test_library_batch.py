@@ -153,3 +153,12 @@ def test_counts_of_one_size_are_stacked():
     assert counts.tolist() == [[1, 0, 1], [0, 1, 1]]
     with pytest.raises(RuntimeError, match="equal size"):
         vmap(weft.bincount)(weft.tensor([[0, 1], [1, 2]]))
+
+
+def test_decisions_about_the_whole_batch():
+    every, some = weft.ops.aten._is_all_true, weft.ops.aten._is_any_true
+    assert vmap(lambda x: x + int(bool(some(x > 2))) - int(bool(every(x > 2))))(weft.arange(4)).tolist() == [1, 2, 3, 4]
+    A, b = weft.randn(3, 5, 2, dtype=weft.float64), weft.randn(3, 5, 2, dtype=weft.float64)
+    plain = weft.linalg.lstsq(A, b, driver="gelsd")
+    mapped = vmap(lambda a, b: tuple(weft.linalg.lstsq(a, b, driver="gelsd")))(A, b)
+    assert all(weft.allclose(x, y) for x, y in zip(mapped, plain, strict=True)) and mapped[1].shape == (3, 2)

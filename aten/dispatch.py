@@ -471,7 +471,8 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
     expanded = _is_deprecated(op, target)
     (_native.check_fill if "fill" in op.tags or expanded else _native.check_inplace)(target)
     for value in public[1:]:
-        _native.check_overlap(target, value)
+        if "number" not in op.tags or getattr(value, "ndim", 1):  # (a tensor without dims may stand for a number)
+            _native.check_overlap(target, value, "indexing" in op.tags)
     if expanded and not _any_requires_grad(public):
         base.kernel_fn(array(target), *[kernel_argument(v) for v in normalize(base, public)])  # one element after the other
         target._bump_version()
@@ -548,8 +549,8 @@ def _is_deprecated(op: Op, target: Tensor) -> bool:
     if "into_expanded" not in op.tags or target.device is not devices.CPU or not shows_twice(Meta.of(target)):
         return False
     warn_caller(
-        f"Use of {op.name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
-        "applies to advanced indexing e.g. tensor[indices] = tensor"
+        f"Use of {op.name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This "
+        "also applies to advanced indexing e.g. tensor[indices] = tensor"
     )
     return True
 

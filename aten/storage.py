@@ -319,6 +319,9 @@ class TypedStorage:
         _warn_typed_storage_removal()
         return self._pickle_storage_type()
 
+    def _deepcopy(self, memo: dict[int, Any]) -> "TypedStorage":
+        return self.__deepcopy__(memo)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "TypedStorage":
         return self._like(copy.deepcopy(self._untyped_storage, memo))
 
@@ -407,7 +410,7 @@ for _name, _fn in _TYPED.items():
 TypedStorage.__module__ = "torch.storage"
 
 typed_classes: dict[str, type[TypedStorage]] = {
-    name: type(name, (TypedStorage,), {"_fixed": getattr(dtypes, dtype), "dtype": getattr(dtypes, dtype), "__module__": "weft"})
+    name: type(name, (TypedStorage,), dict.fromkeys(("_fixed", "dtype", "_dtype"), getattr(dtypes, dtype)) | {"__module__": "weft"})
     for dtype, name in _CLASSES.items()
 }
 

@@ -166,7 +166,9 @@ PyObject *fast_index_put(Call &call) {
     if (records(x) || records(values)) return UNHANDLED;
     for (int d = 0; d < WEFT_NDIM(x); d++)
       if (!x->strides[d] && x->sizes[d] > 1) return UNHANDLED;  // expanded: a warning
-    if (check_inplace(x) < 0 || check_overlap(x, values) < 0) return nullptr;
+    if (check_inplace(x) < 0 || check_overlap(x, values, true) < 0) return nullptr;
+    for (int d = 0; d < indices.n; d++)
+      if (indices.owned[d] && check_overlap(x, as_tensor(indices.owned[d].get()), true) < 0) return nullptr;
     if (!put_at(x, indices, values, accumulate)) return PyErr_Occurred() ? nullptr : UNHANDLED;
     weft_bump_version(x);
     return Py_NewRef(call[0].object);

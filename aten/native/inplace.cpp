@@ -119,15 +119,15 @@ static bool is_dense(const WeftTensor *t) {
   return true;
 }
 
-int check_overlap(const WeftTensor *target, const WeftTensor *t) {
-  if (t == target || WEFT_IS_TRACER(t) || WEFT_IS_TRACER(target) || t->storage != target->storage) return 0;
+int check_overlap(const WeftTensor *target, const WeftTensor *t, bool apart) {
+  if ((t == target && !apart) || WEFT_IS_TRACER(t) || WEFT_IS_TRACER(target) || t->storage != target->storage) return 0;
   if (!t->numel || !target->numel || !is_dense(t) || !is_dense(target)) return 0;  // (whether others meet is not asked)
   const int64_t item = weft_itemsize(WEFT_DTYPE(t)), width = weft_itemsize(WEFT_DTYPE(target));
   const int64_t begin = t->offset * item, end = begin + t->numel * item;
   const int64_t start = target->offset * width, stop = start + target->numel * width;
   bool same = begin == start && end == stop && WEFT_NDIM(t) == WEFT_NDIM(target);
   for (int d = 0; same && d < WEFT_NDIM(t); d++) same = t->strides[d] == target->strides[d];
-  if (same || end <= start || stop <= begin) return 0;
+  if ((same && !apart) || end <= start || stop <= begin) return 0;
   return refuse("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
                 "Please clone() the tensor before performing the operation.");
 }

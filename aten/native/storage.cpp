@@ -113,7 +113,7 @@ static PyObject *storage_create(PyTypeObject *type, PyObject *args, PyObject *kw
   std::vector<uint8_t> items;
   bool given = size && !PyIndex_Check(size) && PySequence_Check(size);
   if (given && !bytes_of_items(size, items)) return nullptr;
-  if (given && device_kind != WEFT_CPU) return PyErr_Format(PyExc_NotImplementedError, "UntypedStorage(): a sequence of ints makes a storage of the CPU");
+  if (given && device_kind != WEFT_CPU && device_kind != WEFT_META) return PyErr_Format(PyExc_NotImplementedError, "UntypedStorage(): a sequence of ints makes a storage of the CPU, or of meta");
   long long bytes = given ? (long long)items.size() : 0;
   if (size && !given) {
     Ref number(PyNumber_Index(size));
@@ -131,7 +131,7 @@ static PyObject *storage_create(PyTypeObject *type, PyObject *args, PyObject *kw
   }
   object->storage = storage;
   object->exports = false;
-  if (!items.empty()) memcpy(storage->data, items.data(), items.size());
+  if (!items.empty() && device_kind == WEFT_CPU) memcpy(storage->data, items.data(), items.size());
   return as_object(object);
 }
 

@@ -512,14 +512,15 @@ static PyObject *check_fill_function(PyObject *, PyObject *arg) {
   Py_RETURN_NONE;
 }
 
-// check_overlap(target, value): also of tensors in a list or tuple
+// check_overlap(target, value, apart=False): also of tensors in a list or tuple
 static PyObject *check_overlap_function(PyObject *, PyObject *args) {
   PyObject *target, *value;
-  if (!PyArg_ParseTuple(args, "O!O:check_overlap", tensor_type, &target, &value)) return nullptr;
+  int apart = 0;
+  if (!PyArg_ParseTuple(args, "O!O|p:check_overlap", tensor_type, &target, &value, &apart)) return nullptr;
   const bool many = PyList_CheckExact(value) || PyTuple_CheckExact(value);
   for (Py_ssize_t i = 0, n = many ? PySequence_Fast_GET_SIZE(value) : 1; i < n; i++) {
     PyObject *item = many ? PySequence_Fast_GET_ITEM(value, i) : value;
-    if (is_tensor(item) && check_overlap(as_tensor(target), as_tensor(item)) < 0) return nullptr;
+    if (is_tensor(item) && check_overlap(as_tensor(target), as_tensor(item), apart) < 0) return nullptr;
   }
   Py_RETURN_NONE;
 }

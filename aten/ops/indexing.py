@@ -414,7 +414,7 @@ def _(out, x, dim, index, source):
 index_add.vjp((lambda g: g, lambda g, dim, index, source_meta: index_select(g, dim, index).reshape(list(source_meta.sizes))))
 
 
-@composite("index_copy(Tensor input, int dim, LongTensor index, Tensor source) -> Tensor", inplace=True)
+@composite("index_copy(Tensor input, int dim, LongTensor index, Tensor source) -> Tensor", tags=["indexing"], inplace=True)
 def index_copy(input, dim, index, source):
     """input with the slices of `dim` that index names replaced by those of source."""
     if index.dtype is not dtypes.int64:
@@ -433,7 +433,7 @@ def index_copy(input, dim, index, source):
     return ops.contiguous(ops.index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], source))
 
 
-@composite("index_fill(Tensor input, int dim, LongTensor index, Any value) -> Tensor", inplace=True)
+@composite("index_fill(Tensor input, int dim, LongTensor index, Any value) -> Tensor", tags=["indexing"], inplace=True)
 def index_fill(input, dim, index, value):
     """input with the slices of `dim` that index names set to a value."""
     if index.dtype is not dtypes.int64:

@@ -18,6 +18,32 @@ def safe_softmax(input, dim, dtype):
     return ops.where(empty, 0.0, ops.softmax(ops.where(empty, 0.0, input), dim, dtype))
 
 
+def _shown_mask(input: Any, mask: Any, kind: Any) -> Any:
+    """A mask of the input's sizes, from one of keys [B, L] (kind 1) or of pairs [L, L] (kind 0)."""
+    if mask.dtype is not bool_:
+        raise RuntimeError("Mask should be a boolean tensor")
+    if mask.ndim != 2 or input.ndim != 4 or kind == 2:
+        if list(mask.shape) != list(input.shape):
+            raise RuntimeError("For mask_type == 2 mask shape should match input shape")
+        return mask
+    if kind not in (0, 1):
+        raise RuntimeError("Mask Type should be 0 (src_mask), 1 (src_key_padding_mask), or 2 (default_mask)")
+    (batch, _, rows, _), (first, length) = input.shape, mask.shape
+    if first != (batch if kind == 1 else rows) or length != rows:
+        raise RuntimeError(f"For mask_type == {kind} mask shape should be {'(B, L)' if kind == 1 else '(L, L)'}")
+    shown = mask.reshape([batch, 1, 1, length]) if kind == 1 else mask.reshape([1, 1, rows, length])
+    return shown.expand(list(input.shape))
+
+
+@composite("_masked_softmax(Tensor input, BoolTensor mask, int? dim=None, int? mask_type=None) -> Tensor", tags=_HIDDEN)
+def masked_softmax(input, mask, dim, mask_type):
+    """`softmax` of what the mask leaves (False), 0 elsewhere; NaN without a gradient where it leaves nothing."""
+    mask, dim = _shown_mask(input, mask, mask_type), -1 if dim is None else dim
+    empty = ops.all(mask, dim, keepdim=True)
+    weights = ops.softmax(ops.where(empty, 0.0, ops.where(mask, -math.inf, input)), dim)
+    return ops.where(mask, ops.where(empty, math.nan, 0.0).to(input.dtype), weights)
+
+
 def _scores(query: Any, key: Any, mask: Any, causal: bool, scale: float | None) -> Any:
     """What softmax is taken of."""
     scores = (query * (query.shape[-1] ** -0.5 if scale is None else scale)) @ key.transpose(-2, -1)

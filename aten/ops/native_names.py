@@ -268,3 +268,13 @@ def new_zeros_with_same_feature_meta(input, other, self_num_batch_dims):
     strides = [behind * product(batch[i + 1 :]) for i in range(len(batch))]
     memory = ops.zeros([product(batch) * behind], dtype=other.dtype, device=other.device)
     return ops.as_strided(memory, [*batch, *other.shape], [*strides, *other.stride()], other.storage_offset())
+
+
+@composite(
+    "_grid_sampler_2d_cpu_fallback(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) "
+    "-> Tensor",
+    tags=_HIDDEN,
+)
+def grid_sampler_fallback(input, grid, interpolation_mode, padding_mode, align_corners):
+    """`grid_sampler` of images."""
+    return ops.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)

@@ -87,7 +87,7 @@ PROMISED = {
         "native_binary_cross_entropy_with_logits binary_cross_entropy_with_logits_backward native_nll_loss "
         "cross_entropy_loss",
     "native_attention":
-        "_safe_softmax _scaled_dot_product_attention_math _scaled_dot_product_flash_attention_for_cpu "
+        "_safe_softmax _masked_softmax _scaled_dot_product_attention_math _scaled_dot_product_flash_attention_for_cpu "
         "_flash_attention_forward _efficient_attention_forward _scaled_dot_product_flash_attention "
         "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention",
     "native_backward":
@@ -113,7 +113,7 @@ PROMISED = {
         "_unsafe_index _unsafe_index_put _unsafe_masked_index _unsafe_masked_index_put_accumulate convert_element_type "
         "fma iota _low_memory_max_pool2d_with_offsets _low_memory_max_pool2d_offsets_to_indices _softmax _log_softmax "
         "lift_fresh_copy lift_fresh resize resize_as native_dropout embedding_dense_backward select_backward "
-        "slice_backward sym_size sym_numel sym_stride _new_zeros_with_same_feature_meta",
+        "slice_backward sym_size sym_numel sym_stride _new_zeros_with_same_feature_meta _grid_sampler_2d_cpu_fallback",
     "norm":
         "layer_norm rms_norm channel_norm channel_norm_backward batch_norm instance_norm group_norm local_response_norm "
         "normalize native_layer_norm native_group_norm native_batch_norm",

@@ -123,7 +123,7 @@ def _check_fits(value: Any, dtype: Any) -> None:
         raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
 
 
-@composite("masked_fill(Tensor input, BoolTensor mask, Any value) -> Tensor", inplace=True)
+@composite("masked_fill(Tensor input, BoolTensor mask, Any value) -> Tensor", tags=["number"], inplace=True)
 def masked_fill(input, mask, value):
     """input with `value` (a number or 0-d tensor) where the mask holds."""
     if mask.dtype is not dtypes.bool:

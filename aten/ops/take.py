@@ -29,7 +29,7 @@ def take(input, index):
     return ops.index(flat, [_flat(index, "take")])
 
 
-@composite("put(Tensor input, LongTensor index, Tensor source, bool accumulate=False) -> Tensor", inplace=True)
+@composite("put(Tensor input, LongTensor index, Tensor source, bool accumulate=False) -> Tensor", tags=["indexing"], inplace=True)
 def put(input, index, source, accumulate):
     """input with elements at positions in row-major order replaced (or added to)."""
     if product(index.shape) != product(source.shape):
@@ -65,6 +65,7 @@ def take_along_dim(input, indices, dim):
 
 @composite(
     "index_reduce(Tensor input, int dim, LongTensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+    tags=["indexing"],
     inplace=True,
 )
 def index_reduce(input, dim, index, source, reduce, include_self):

@@ -193,3 +193,15 @@ def test_memory_that_others_show_is_not_resizable():
     assert not x.untyped_storage().resizable() and not weft.from_numpy(array).untyped_storage().resizable()
     with pytest.raises(RuntimeError, match="not resizable"):
         x.resize_(100)
+
+
+def test_typed_storages_by_their_private_names():
+    with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
+        s = weft.FloatStorage([1.0, 2.0])
+    assert weft.FloatStorage._dtype is weft.float32 and s._deepcopy({})._tolist() == [1, 2]
+    assert s._deepcopy({})._data_ptr() != s._data_ptr()
+
+
+def test_a_storage_of_meta_has_the_size_of_a_sequence():
+    s = weft.UntypedStorage([1, 2, 3], device="meta")
+    assert (s.nbytes(), s.device.type) == (3, "meta")

@@ -54,3 +54,22 @@ def test_zeros_laid_out_as_another_tensors_memory():
     made = A._new_zeros_with_same_feature_meta(weft.ones(2, 5, 7), other, self_num_batch_dims=2)
     assert (made.shape, made.stride(), made.storage_offset()) == ((2, 5, 3, 4), (120, 24, 1, 6), 1)
     assert len(made.untyped_storage()) == 10 * len(other.untyped_storage())
+
+
+def test_softmax_of_what_a_mask_leaves():
+    """Answers of PyTorch 2.13."""
+    x, mask = weft.arange(6.0).reshape(2, 3).requires_grad_(), weft.tensor([[True, False, False], [True, True, True]])
+    out = weft._masked_softmax(x, mask, 1, 2)
+    assert near(out[0], [0, 0.2689, 0.7311]) and out[1].isnan().all()
+    assert weft._masked_softmax(x, mask, 0, 2)[:, 1:].tolist() == [[1, 1], [0, 0]]
+    out[0].square().sum().backward()
+    assert x.grad[1].tolist() == [0, 0, 0] and x.grad[0, 0] == 0 and x.grad[0, 2] > 0
+    scores, keys = weft.arange(36.0).reshape(2, 2, 3, 3), weft.tensor([[True, False, False], [False, False, True]])
+    shown = weft._masked_softmax(scores, keys[:, None, None].expand(2, 2, 3, 3), 3, 2)
+    assert weft.equal(weft._masked_softmax(scores, keys, None, 1), shown)
+    pairs = weft.ones(3, 3, dtype=weft.bool).triu(1)
+    assert weft._masked_softmax(scores, pairs, 3, 0)[1, 1, 0].tolist() == [1, 0, 0]
+    wrong = ((keys[:1], 1, r"\(B, L\)"), (keys, 0, r"\(L, L\)"), (keys.float(), 1, "boolean"), (keys, 2, "match input"))
+    for mask, kind, text in wrong:
+        with pytest.raises(RuntimeError, match=text):
+            weft._masked_softmax(scores, mask, 3, kind)

@@ -99,3 +99,29 @@ def test_a_threshold_may_be_written_where_elements_are_shown_twice():
     x = weft.tensor([[0.1, 0.9]]).expand(3, 2)
     weft.nn.functional.threshold_(x, 0.5, 0.7)
     assert x[2].tolist() == weft.tensor([0.7, 0.9]).tolist()
+
+
+def test_writes_by_index_take_nothing_from_where_they_write():
+    x, i = weft.rand(6), weft.tensor([2, 1, 0])
+    writes = [
+        lambda: x.index_put_((i,), x[:3]),
+        lambda: x.index_put_((i,), x[0]),
+        lambda: i.index_put_((i,), i),
+        lambda: i.index_put_((i,), i.clone()),
+        lambda: i.put_(i, i.clone()),
+        lambda: i.put_(i.clone(), i),
+        lambda: i.scatter_(0, i, i.clone()),
+        lambda: i.scatter_add_(0, i.clone(), i),
+        lambda: i.index_add_(0, i.clone(), i),
+        lambda: i.index_copy_(0, i.clone(), i),
+        lambda: i.index_fill_(0, i, 1),
+        lambda: x[:3].scatter_reduce_(0, i, x[:3], "sum"),
+        lambda: i.index_reduce_(0, i.clone(), i, "prod"),
+    ]
+    for write in writes:
+        with pytest.raises(RuntimeError, match="unsupported operation"):
+            write()
+    x[i] = x[:3].clone()
+    x[:] = x
+    first = x[0].item()
+    assert x.masked_fill_(x >= 0, x[0]).tolist() == [first] * 6  # of a number

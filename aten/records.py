@@ -52,7 +52,7 @@ def replaced(value: T, /, **changes: Any) -> T:
 
 def _make(frozen: bool, eq: bool, cls: Any) -> Any:
     known = dict(getattr(cls, "__record_fields__", {}))
-    for name in cls.__dict__.get("__annotations__", ()):
+    for name in cls.__annotations__:  # (its own: Python 3.14 has them elsewhere than in the dictionary of the class)
         given = cls.__dict__.get(name, _NONE)
         known[name] = given if isinstance(given, _Field) else _Field(given, None, True, True)
         if given is not _NONE:

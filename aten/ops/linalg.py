@@ -531,39 +531,6 @@ def _(g, A, out):
     return -adjoint(k @ p) + (gh - A @ k) @ p @ ph + phk - (phk @ p) @ A
 
 
-@op("matrix_exp(Tensor input) -> Tensor", tags=["library"])
-def matrix_exp(input: Meta) -> Meta:
-    """The matrix exponential: Taylor series of a matrix scaled down, squared back."""
-    check_matrix("linalg.matrix_exp", input, square=True)
-    return input.like(sizes=input.sizes)
-
-
-@matrix_exp.kernel
-def _(out, a):
-    a = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
-    size = np.abs(a).sum(-1).max(-1, initial=0.0) if a.size else np.zeros(a.shape[:-2])
-    times = int(max(0, np.ceil(np.log2(np.maximum(size.max(initial=1e-300), 1e-300))) + 4))
-    scaled = a / 2.0**times
-    term = total = np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
-    for k in range(1, 18):
-        term = term @ scaled / k
-        total = total + term
-    for _ in range(times):
-        total = total @ total
-    out[...] = total
-
-
-@matrix_exp.vjp
-def _(g, input):
-    """The upper right block of exp([[A^H, g], [0, A^H]])."""
-    n = input.shape[-1]
-    a = adjoint(input)
-    top = ops.cat([a, g], -1)
-    bottom = ops.cat([ops.zeros_like(a), a], -1)
-    block = matrix_exp(ops.cat([top, bottom], -2))
-    return ops.narrow(ops.narrow(block, -2, 0, n), -1, n, n)
-
-
 @op("geqrf(Tensor input) -> (Tensor a, Tensor tau)", tags=["library"])
 def geqrf(input: Meta) -> tuple[Meta, Meta]:
     """QR as LAPACK keeps it: R above, Householder vectors below the diagonal, and their factors."""

@@ -228,7 +228,6 @@ def linalg_matrix_rank(A, tol, hermitian, atol, rtol):
 
 # --------------------------------------------------------------------------------------------------- decompositions
 registry["linalg_slogdet"] = registry["slogdet"]
-registry["linalg_matrix_exp"] = registry["matrix_exp"]
 
 
 @composite("det(Tensor input) -> Tensor")

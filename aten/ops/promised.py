@@ -54,18 +54,17 @@ PROMISED = {
         "linalg_ldl_factor_ex linalg_ldl_factor ldl_solve_matrix linalg_ldl_solve",
     "linalg":
         "linalg_inv solve_matrix solve_triangular_matrix cholesky_lower solve_factored linalg_qr linalg_eigh "
-        "hermitian_values linalg_svd singular_values linalg_eig linalg_lu_factor_ex permutation_of pinv_cut matrix_exp. "
-        "geqrf.",
+        "hermitian_values linalg_svd singular_values linalg_eig linalg_lu_factor_ex permutation_of pinv_cut geqrf.",
     "linalg_info":
         "cholesky_info solve_info",
     "linalg_public":
         "linalg_solve linalg_solve_ex linalg_inv_ex linalg_cholesky linalg_cholesky_ex cholesky. cholesky_solve. "
         "cholesky_inverse. linalg_solve_triangular triangular_solve. linalg_lstsq linalg_pinv pinverse. "
-        "linalg_matrix_rank linalg_slogdet=slogdet linalg_matrix_exp=matrix_exp. det. logdet. inverse. linalg_eigvalsh "
-        "linalg_eigvals linalg_svdvals svd. qr. linalg_lu_factor linalg_lu lu. lu_unpack linalg_lu_solve lu_solve. "
-        "linalg_householder_product orgqr. ormqr. linalg_matrix_norm linalg_norm linalg_cond linalg_matrix_power "
-        "matrix_power. linalg_multi_dot linalg_vander linalg_vecdot linalg_diagonal linalg_matmul linalg_tensorinv "
-        "linalg_tensorsolve svd_lowrank pca_lowrank",
+        "linalg_matrix_rank linalg_slogdet=slogdet det. logdet. inverse. linalg_eigvalsh linalg_eigvals linalg_svdvals "
+        "svd. qr. linalg_lu_factor linalg_lu lu. lu_unpack linalg_lu_solve lu_solve. linalg_householder_product orgqr. "
+        "ormqr. linalg_matrix_norm linalg_norm linalg_cond linalg_matrix_power matrix_power. linalg_multi_dot "
+        "linalg_vander linalg_vecdot linalg_diagonal linalg_matmul linalg_tensorinv linalg_tensorsolve svd_lowrank "
+        "pca_lowrank",
     "linear_loss":
         "linear_class_nll linear_cross_entropy",
     "loss":
@@ -73,6 +72,8 @@ PROMISED = {
         "soft_margin_loss huber_loss hinge_embedding_loss margin_ranking_loss cosine_similarity cosine_embedding_loss "
         "pairwise_distance triplet_margin_loss bce_core binary_cross_entropy binary_cross_entropy_with_logits kl_div "
         "poisson_nll_loss gaussian_nll_loss ctc_loss ctc_loss_of",
+    "matrix_exp":
+        "matrix_exp. linalg_matrix_exp=matrix_exp.",
     "multihead_attention":
         "multi_head_attention_forward",
     "multinomial":

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aten import _native
+from aten import layout as layouts
 from aten._native import Tensor
 from aten.op import ops
 from aten.sparse.tensor import CooTensor, SparseTensor, _flat_places, rules
@@ -397,9 +398,17 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
     return _become(input, src.clone())
 
 
-@rule("zeros_like")
-def zeros_like(input: CooTensor, **kwargs: Any) -> CooTensor:
-    return CooTensor(input._idx[:, :0], input._val.detach()[:0], tuple(input.shape), True)
+@rule("zeros_like", "empty_like")
+def zeros_like(
+    input: CooTensor, *, dtype: Any = None, layout: Any = None, memory_format: Any = None, requires_grad: bool = False, **place: Any
+) -> Any:
+    if memory_format is not None:
+        raise RuntimeError("memory format option is only supported by strided tensors")
+    dtype = input.dtype if dtype is None else dtype
+    if layout is layouts.strided:
+        return ops.zeros(list(input.shape), dtype=dtype, requires_grad=requires_grad)
+    made = CooTensor(input._idx[:, :0], input._val.detach()[:0].to(dtype), tuple(input.shape), True)
+    return made.requires_grad_() if requires_grad else made
 
 
 @rule("detach")

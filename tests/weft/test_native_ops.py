@@ -223,3 +223,11 @@ def test_convolutions_by_the_names_of_their_kernels():
     for n in (1, 2, 3):
         with pytest.raises(RuntimeError, match=f"padding size is expected to be {2 * n}"):
             getattr(A, f"replication_pad{n}d")(weft.ones(2), padding=[])
+
+
+def test_grid_sampling_by_numbers_of_modes():
+    image, grid = tensor(1, 2, 4, 4), tensor(1, 3, 3, 2, seed=1)
+    for mode, number in F.GRID_SAMPLE_INTERPOLATION_MODES.items():
+        for padding, edge in F.GRID_SAMPLE_PADDING_MODES.items():
+            found = weft._grid_sampler_2d_cpu_fallback(image, grid, number, edge, False)
+            assert weft.equal(found, F.grid_sample(image, grid, mode, padding, False))

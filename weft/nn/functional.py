@@ -26,7 +26,15 @@ from weft.nn.functions.attention import _canonical_mask, _in_projection, _in_pro
 from weft.nn.functions.embedding import _no_grad_embedding_renorm_, embedding, embedding_bag  # noqa: F401
 from weft.nn.functions.loss import binary_cross_entropy  # noqa: F401
 from weft.nn.functions.pooling import WITH_INDICES
-from weft.nn.functions.resize import affine_grid, grid_sample, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
+from weft.nn.functions.resize import (  # noqa: F401
+    GRID_SAMPLE_INTERPOLATION_MODES,
+    GRID_SAMPLE_PADDING_MODES,
+    affine_grid,
+    grid_sample,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
 from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
 from weft.nn.modules.utils import _list_with_default, _pair, _single, _triple  # noqa: F401
 from weft.overrides import handle_torch_function, has_torch_function, has_torch_function_unary, has_torch_function_variadic  # noqa: F401

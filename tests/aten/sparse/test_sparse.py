@@ -222,3 +222,13 @@ def test_gradients_are_asked_of_sparse_leaves_too(to):
     gw, gx = weft.autograd.grad(weft.nn.functional.linear(x, w).sum(), (w, x))
     assert gw.layout is w.layout and gw.to_dense().tolist() == [[0, 1], [1, 1]] and gx.tolist() == [2, 4]
     assert weft.autograd.grad(x.sum(), (w, x), allow_unused=True)[0] is None
+
+
+def test_empty_sparse_tensors_like_another():
+    s = weft.eye(3).to_sparse()
+    for like in (weft.zeros_like, weft.empty_like):
+        made = like(s, dtype=weft.float64)
+        assert (made.layout, made.dtype, made.shape, made._nnz()) == (weft.sparse_coo, weft.float64, (3, 3), 0)
+        assert like(s, layout=weft.strided).layout is weft.strided and like(s.to_sparse_csr()).layout is weft.sparse_csr
+        with pytest.raises(RuntimeError, match="only supported by strided tensors"):
+            like(s, memory_format=weft.preserve_format)

@@ -381,8 +381,9 @@ def repeat(input, repeats):
             raise RuntimeError(f"Trying to create tensor with negative dimension {r}: {show(repeats)}")
     extra = len(repeats) - input.ndim
     sizes = [1] * extra + list(input.shape)
-    pairs = [p for r, s in zip(repeats, sizes) for p in (r, s)]
-    wide = ops.reshape(input, [p for s in sizes for p in (1, s)]).expand(pairs)
+    once = [type(r) is int and r == 1 for r in repeats]  # these need no dim of their own
+    shown = [p for one, s in zip(once, sizes) for p in ((s,) if one else (1, s))]
+    wide = ops.reshape(input, shown).expand([p for r, one, s in zip(repeats, once, sizes) for p in ((s,) if one else (r, s))])
     return ops.reshape(ops.row_major(wide), [r * s for r, s in zip(repeats, sizes)])
 
 

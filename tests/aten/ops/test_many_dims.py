@@ -28,3 +28,11 @@ def test_writes_into_many_dims():
     x = weft.ones([1] * 65 + [3])
     assert x.copy_(weft.arange(3.0)).reshape(-1).tolist() == [0, 1, 2]
     assert (x.uniform_(5, 6) >= 5).reshape(-1).all() and x._version == 2
+
+
+def test_repeats_of_many_dims():
+    assert MANY.repeat(2, *[1] * 64).shape == (2, *[1] * 64)
+    x = weft.arange(6.0).reshape(2, 3)
+    for repeats in ((1, 1), (3, 1, 2), (2, 0), (1, 2)):  # also mapped, which the native rule does not take
+        mapped = weft.vmap(lambda x: x.repeat(*repeats))(weft.stack([x, x + 1]))  # noqa: B023
+        assert weft.equal(mapped[1], (x + 1).repeat(*repeats))

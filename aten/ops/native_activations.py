@@ -54,6 +54,12 @@ def tanh_backward(grad_output, output):
     return grad_output * (1 - output * output)
 
 
+@composite("_add_relu(Tensor input, NumberOrTensor other, *, Scalar alpha=1) -> Tensor", tags=_HIDDEN, inplace=True)
+def add_relu(input, other, alpha):
+    """relu(input + alpha * other)."""
+    return ops.relu(ops.add(input, other, alpha=alpha))
+
+
 @composite(
     "leaky_relu_backward(Tensor grad_output, Tensor input, Scalar negative_slope, bool self_is_result) -> Tensor", tags=_HIDDEN
 )

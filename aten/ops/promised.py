@@ -81,12 +81,12 @@ PROMISED = {
     "native_activations":
         "silu_backward mish_backward hardswish_backward hardsigmoid_backward hardtanh_backward softshrink_backward "
         "hardshrink_backward softplus_backward logit_backward glu_backward gelu_backward threshold_backward "
-        "sigmoid_backward tanh_backward leaky_relu_backward elu_backward log_sigmoid_forward log_sigmoid_backward "
-        "_prelu_kernel native_mse_loss mse_loss_backward native_l1_loss l1_loss_backward native_smooth_l1_loss "
-        "smooth_l1_loss_backward native_huber_loss huber_loss_backward native_soft_margin_loss soft_margin_loss_backward "
-        "native_kl_div kl_div_backward native_binary_cross_entropy binary_cross_entropy_backward "
-        "native_binary_cross_entropy_with_logits binary_cross_entropy_with_logits_backward native_nll_loss "
-        "cross_entropy_loss",
+        "sigmoid_backward tanh_backward _add_relu _add_relu_. leaky_relu_backward elu_backward log_sigmoid_forward "
+        "log_sigmoid_backward _prelu_kernel native_mse_loss mse_loss_backward native_l1_loss l1_loss_backward "
+        "native_smooth_l1_loss smooth_l1_loss_backward native_huber_loss huber_loss_backward native_soft_margin_loss "
+        "soft_margin_loss_backward native_kl_div kl_div_backward native_binary_cross_entropy "
+        "binary_cross_entropy_backward native_binary_cross_entropy_with_logits binary_cross_entropy_with_logits_backward "
+        "native_nll_loss cross_entropy_loss",
     "native_attention":
         "_safe_softmax _masked_softmax _scaled_dot_product_attention_math _scaled_dot_product_flash_attention_for_cpu "
         "_flash_attention_forward _efficient_attention_forward _scaled_dot_product_flash_attention "

@@ -231,3 +231,9 @@ def test_grid_sampling_by_numbers_of_modes():
         for padding, edge in F.GRID_SAMPLE_PADDING_MODES.items():
             found = weft._grid_sampler_2d_cpu_fallback(image, grid, number, edge, False)
             assert weft.equal(found, F.grid_sample(image, grid, mode, padding, False))
+
+
+def test_relu_of_a_sum():
+    x, y = weft.tensor([-3.0, 1.0]), weft.tensor([1.0, 2.0])
+    assert weft._add_relu(x, y).tolist() == [0, 3] and weft._VF._add_relu(x, 4).tolist() == [1, 5]
+    assert weft._add_relu(x, y, alpha=4).tolist() == [1, 9] and A._add_relu_(x, y) is x and x.tolist() == [0, 3]

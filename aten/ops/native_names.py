@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from aten import _native
 from aten.dtype import bool as bool_
 from aten.dtype import int8, int64
 from aten.op import composite, ops
@@ -263,7 +264,10 @@ def sym_stride(input, dim):
 @composite("_new_zeros_with_same_feature_meta(Tensor input, Tensor other, *, int self_num_batch_dims=0) -> Tensor", tags=_HIDDEN)
 def new_zeros_with_same_feature_meta(input, other, self_num_batch_dims):
     """Zeros in memory laid out as all of `other`'s is, behind the first dims of `input`: a tangent for `other`."""
-    behind = other.untyped_storage().nbytes() // other.itemsize
+    if _native.is_tracer(other):  # of its memory what it shows
+        behind = other.storage_offset() + sum([(n - 1) * s for n, s in zip(other.shape, other.stride())], 1)
+    else:
+        behind = other.untyped_storage().nbytes() // other.itemsize
     batch = list(input.shape[:self_num_batch_dims])
     strides = [behind * product(batch[i + 1 :]) for i in range(len(batch))]
     memory = ops.zeros([product(batch) * behind], dtype=other.dtype, device=other.device)

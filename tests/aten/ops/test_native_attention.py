@@ -54,6 +54,8 @@ def test_zeros_laid_out_as_another_tensors_memory():
     made = A._new_zeros_with_same_feature_meta(weft.ones(2, 5, 7), other, self_num_batch_dims=2)
     assert (made.shape, made.stride(), made.storage_offset()) == ((2, 5, 3, 4), (120, 24, 1, 6), 1)
     assert len(made.untyped_storage()) == 10 * len(other.untyped_storage())
+    mapped = weft.vmap(A._new_zeros_with_same_feature_meta)(weft.ones(5, 2), weft.ones(5, 4, 3).mT)
+    assert mapped.shape == (5, 3, 4) and not mapped.any()
 
 
 def test_softmax_of_what_a_mask_leaves():

@@ -39,7 +39,7 @@ def _slots(t: Tensor) -> list[str]:
 
 def _contents(t: Tensor) -> tuple[Any, ...]:
     slots = {name: getattr(t, name) for name in _slots(t) if hasattr(t, name)}
-    return t.__class__, dict(getattr(t, "__dict__", {})), slots, t.data, t.grad, t.requires_grad
+    return t.__class__, getattr(t, "__dict__", None), slots, t.data, t.grad, t.requires_grad
 
 
 def _fill(t: Tensor, contents: tuple[Any, ...]) -> None:
@@ -52,9 +52,8 @@ def _fill(t: Tensor, contents: tuple[Any, ...]) -> None:
     t.data = data
     if t.__class__ is not cls:
         t.__class__ = cls
-    if attributes or getattr(t, "__dict__", None):
-        t.__dict__.clear()
-        t.__dict__.update(attributes)
+    if attributes is not None:  # the very dict: others may hold it
+        t.__dict__ = attributes
     for name, value in slots.items():
         setattr(t, name, value)
     t.requires_grad_(requires_grad)

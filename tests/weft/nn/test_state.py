@@ -225,3 +225,14 @@ def test_swapped_tensors_take_their_slots_along():
     assert first.tolist() == [2.0, 2.0]
     with pytest.raises(RuntimeError, match="different slots"):
         torch.utils.swap_tensors(first, third)
+
+
+def test_dicts_of_attributes_change_places_as_they_are():
+    class Named(torch.Tensor):
+        pass
+
+    for a, b in ((torch.rand(2), torch.rand(3).as_subclass(Named)), (torch.rand(2), torch.rand(3))):
+        b.label = "b"
+        first, second = a.__dict__, b.__dict__
+        torch.utils.swap_tensors(a, b)
+        assert a.__dict__ is second and b.__dict__ is first and a.label == "b" and not hasattr(b, "label")

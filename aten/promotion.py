@@ -77,19 +77,32 @@ def result_dtype(operands: Iterable[tuple[DType, int]]) -> DType:
     return found
 
 
-FINITE = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+FINITE = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": 3.4028234663852886e38,
+    "float8_e4m3fn": 448.0,
+    "float8_e5m2": 57344.0,
+    "float8_e4m3fnuz": 240.0,
+    "float8_e5m2fnuz": 57344.0,
+    "float8_e8m0fnu": 2.0**127,
+}
+_NO_INFINITY = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 
 
 def check_fits(low: Any, high: Any, dtype: DType) -> None:
     """Raises RuntimeError unless the real numbers low <= high are elements of `dtype`: a negative one may stand for its
-    two's complement, infinities and NaN are floating only, and what is finite stays so."""
+    two's complement, infinities and NaN are floating only (some dtypes of eight bits have no infinities, one has no sign), and what
+    is finite stays so."""
     bits, kind = 8 * dtype.itemsize, category(dtype)
     if kind == INTEGER:
         largest = 2 ** (bits - dtype.is_signed) - 1
         fits = -largest - dtype.is_signed <= low <= high <= largest
     else:
-        largest = FINITE.get(dtype.name, math.inf)
-        fits = kind != FLOATING or -largest <= low <= high <= largest or not any(largest < abs(x) < math.inf for x in (low, high))
+        largest, no_infinity = FINITE.get(dtype.name, math.inf), dtype.name in _NO_INFINITY
+        fits = kind != FLOATING or -largest <= low <= high <= largest
+        fits = fits or not any(largest < abs(x) and (no_infinity or abs(x) < math.inf) for x in (low, high))
+        fits &= dtype.name != "float8_e8m0fnu" or not low < 0
     if not fits:
         raise RuntimeError(f"value cannot be converted to type {dtype.element} without overflow")
 

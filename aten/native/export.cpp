@@ -26,11 +26,12 @@ PyObject *from_numpy(PyObject *, PyObject *object) {
     if (stride % itemsize && sizes[i] > 1)
       return PyErr_Format(PyExc_ValueError, "the array's stride of %lld bytes in dimension %d is not a multiple of its %d-byte "
                           "items; pass array.copy()", (long long)stride, i, itemsize);
-    strides[i] = sizes[i] > 1 ? stride / itemsize : 1;
+    strides[i] = stride < 0 || stride % itemsize ? 1 : stride / itemsize;
     if (sizes[i] > 1) extent += (sizes[i] - 1) * stride;
   }
-  // An empty array, or one with sizes of 1, may carry any strides: contiguous ones are as good.
-  if (PyArray_IS_C_CONTIGUOUS(array)) contiguous_strides(ndim, sizes, strides);
+  // An empty array may carry any strides: contiguous ones are as good. Those of sizes of 1 are kept, for results of elementwise ops
+  // lie in their order.
+  if (PyArray_SIZE(array) == 0) contiguous_strides(ndim, sizes, strides);
   if (!PyArray_ISALIGNED(array)) {
     PyErr_SetString(PyExc_ValueError, "the array's memory is not aligned to its items; pass array.copy()");
     return nullptr;

@@ -250,6 +250,8 @@ PyObject *fast_reduce(Call &call) {
   const int own = input_dtype(op->code, WEFT_DTYPE(x)), dtype = call.binder->n > 3 ? call.dtype(3, own) : own;
   const bool keepdim = call.truth(2);
   uint64_t mask;
+  const bool truths = op->code == WEFT_REDUCE_ANY || op->code == WEFT_REDUCE_ALL;
+  if (truths && !call[1].none() && call[1].n == 0 && WEFT_NDIM(x)) return UNHANDLED;  // of an empty list: no dim, not all
   if (dtype < 0 || (op->code == CODE_MEAN && dtype_kind(dtype) != KIND_FLOAT) || x->numel == 0 || !call.dims(1, WEFT_NDIM(x), &mask)) return UNHANDLED;
   Ref cast;
   if (dtype != WEFT_DTYPE(x)) {
@@ -264,7 +266,7 @@ PyObject *fast_reduce(Call &call) {
     for (int i = 0; i < call[1].n; i++) n *= (double)x->sizes[call[1].list[i]];
     divide(as_tensor(out.get()), n);
   }
-  int wanted = op->code == WEFT_REDUCE_ANY || op->code == WEFT_REDUCE_ALL ? WEFT_BOOL : dtype;
+  int wanted = truths ? WEFT_BOOL : dtype;
   if (WEFT_DTYPE(out.get()) != wanted) out.reset(cast_tensor(as_tensor(out.get()), wanted));
   if (!out || (keepdim && !keep_dims(as_tensor(out.get()), mask))) return nullptr;
   return call.made(std::move(out));

@@ -8,7 +8,7 @@ from aten import _native
 from aten import dtype as dtypes
 from aten.devices import same, waited
 from aten.dtype import DType
-from aten.float8 import saturated
+from aten.float8 import powers, saturated
 from aten.meta import CHANNELS_INNERMOST, Meta, contiguous_strides, dense_strides, known_equal
 from aten.op import composite, op, ops
 from aten.ops.pointwise import finish_pointwise, pointwise_meta
@@ -203,18 +203,11 @@ def _(out, x, dtype):
     elif x.dtype.kind == "c" and out.dtype.kind == "b":
         x = x != 0
     if out.dtype.name == "float8_e8m0fnu":
-        out.view(np.uint8)[...] = _powers(x)
+        out.view(np.uint8)[...] = powers(x)
     else:
         out[...] = saturated(x, out.dtype)
         if out.dtype.name == "float8_e5m2":  # of its NaNs the one with all bits set
             out.view(np.uint8)[np.isnan(x)] |= 0x7F
-
-
-def _powers(x: np.ndarray) -> np.ndarray:
-    """Magnitudes as powers of two: the nearest, ties up; the exponents that float8_e8m0fnu keeps (255: NaN)."""
-    bits = np.abs(x.astype(np.float32)).view(np.uint32)
-    exponent, half, more = bits >> 23, (bits >> 22) & 1, (bits & 0x3FFFFF) != 0
-    return np.where(exponent == 255, 255, exponent + (half & (more | (exponent > 0))))
 
 
 def _wrap_to_int(x: np.ndarray, dtype: np.dtype) -> np.ndarray:

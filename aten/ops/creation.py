@@ -14,7 +14,7 @@ from aten.arrays import as_number
 from aten.errors import warn_caller
 from aten.meta import Meta, dense_strides, exceeds
 from aten.op import composite, inplace_of, op, ops
-from aten.promotion import TYPE_NAMES, category, element, number_dtype
+from aten.promotion import FINITE, TYPE_NAMES, category, element, number_dtype
 from aten.shapes import show
 
 _FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
@@ -162,17 +162,25 @@ _like("ones", 1)
 _like("empty", None)
 
 
+def _filled(size: Any, value: Any, dtype: Any, device: Any) -> Any:
+    """`full`, but what is too large for a floating dtype is cast to it, not refused."""
+    narrow = isinstance(value, (int, float)) and dtype.is_floating_point
+    if narrow and (dtype.itemsize == 1 or not abs(value) <= FINITE.get(dtype.name, math.inf)):
+        return full(size, float(value), dtype=dtypes.float64, device=device).to(dtype)
+    return full(size, value, dtype=dtype, device=device)
+
+
 @composite(f"full_like(Tensor input, Scalar fill_value, {_LIKE}) -> Tensor", tags=["function_only"], native="create")
 def full_like(input, fill_value, dtype, device, layout, requires_grad, memory_format):
     """A tensor of one value with the sizes, dtype and device of another."""
-    make = lambda sizes: full(sizes, fill_value, dtype=dtype or input.dtype, device=device or input.device)
+    make = lambda sizes: _filled(sizes, fill_value, dtype or input.dtype, device or input.device)
     return finish(laid_out(list(input.shape), input, memory_format, make), requires_grad)
 
 
 @composite(f"new_full(Tensor input, int[] size, Scalar fill_value, {_FACTORY}) -> Tensor", native="create")
 def new_full(input, size, fill_value, dtype, device, layout, pin_memory, requires_grad):
     """A tensor of one value with the dtype and device of another."""
-    return finish(full(size, fill_value, dtype=dtype or input.dtype, device=device or input.device), requires_grad)
+    return finish(_filled(size, fill_value, dtype or input.dtype, device or input.device), requires_grad)
 
 
 @composite(f"new_tensor(Tensor input, Any data, {_FACTORY}) -> Tensor")

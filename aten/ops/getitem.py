@@ -198,8 +198,9 @@ def _value(value: Any, like: Any) -> Any:
     if isinstance(value, (int, float, complex)) or is_symbolic(value):
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise ValueError("Overflow when unpacking long long")
-        if isinstance(value, (int, float)) and abs(value) > FINITE.get(like.dtype.name, math.inf):
-            value = math.copysign(math.inf, value)
+        narrow = isinstance(value, (int, float)) and like.dtype.is_floating_point
+        if narrow and (like.dtype.itemsize == 1 or abs(value) > FINITE.get(like.dtype.name, math.inf)):
+            return ops.full([], float(value), dtype=dtypes.float64, device=like.device).to(like.dtype)
         return ops.full([], value, dtype=like.dtype, device=like.device)
     if isinstance(value, np.integer):
         return _value(int(value), like)

@@ -74,6 +74,13 @@ def _wrapped(input, dim, keepdim, *rest):
     return input, wrap_dims(dim, input.ndim), keepdim
 
 
+def _wrapped_or_none(input, dim, keepdim):
+    """As PyTorch's `any` and `all`: an empty list is no dim, only None is all of them."""
+    if dim is not None and not isinstance(dim, int) and len(dim) == 0:
+        return input, [], keepdim
+    return input, wrap_dims(dim, input.ndim), keepdim
+
+
 def _asks_narrow(input: Any, dim: Any, keepdim: Any, dtype: Any) -> bool:
     return dtype is not None and category(dtype) < 2 and dtype is not dtypes.int64
 
@@ -212,7 +219,7 @@ def _truth(name: str, ufunc: Any) -> None:
         return reduced(input, dim, keepdim, dtypes.uint8 if input.dtype is dtypes.uint8 else dtypes.bool)
 
     rule.kernel(lambda out, x, dim, keepdim: np.copyto(out, ufunc.reduce(x != 0, axis=axes_of(dim), keepdims=keepdim)))
-    rule.normal(_wrapped)
+    rule.normal(_wrapped_or_none)
     rule.batch_fn = batch_dims(rule)
 
 

@@ -68,14 +68,9 @@ def _(out, x, dim, correction, keepdim):
     out[...] = _deviation(x, dim, correction)[1].reshape(out.shape)
 
 
-def _freedom(sizes: Any, dim: list[int], correction: Any) -> Any:
-    n = count(sizes, dim) - correction
-    return n if not isinstance(n, (int, float)) or n > 0 else 0
-
-
 @var.vjp
 def _(g, input, dim, correction, keepdim):
-    n = _freedom(input.shape, dim, correction)
+    n = count(input.shape, dim) - correction  # negative where too much is taken off: PyTorch's slope then is, too
     scale = 2 / n if not isinstance(n, (int, float)) or n != 0 else float("inf")
     g = spread(g, dim, keepdim, input.shape)
     centred = input - mean(input, dim, True) if dim else input * 0

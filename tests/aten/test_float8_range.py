@@ -13,8 +13,8 @@ MADE = {
     "of doubles": lambda dtype: weft.tensor(GIVEN, dtype=weft.float64).to(dtype),
     "copy_": lambda dtype: weft.zeros(8, dtype=dtype).copy_(weft.tensor(GIVEN)),
     "tensor": lambda dtype: weft.tensor(GIVEN, dtype=dtype),
-    "full": lambda dtype: weft.stack([weft.full((), x, dtype=dtype) for x in GIVEN]),
-    "fill_": lambda dtype: weft.stack([weft.zeros((), dtype=dtype).fill_(x) for x in GIVEN]),
+    "full_like": lambda dtype: weft.stack([weft.full_like(weft.zeros(()), x, dtype=dtype) for x in GIVEN]),
+    "new_full": lambda dtype: weft.stack([weft.zeros(()).to(dtype).new_full((), x) for x in GIVEN]),
     "compiled": lambda dtype: weft.compile(lambda x: (x * 1).to(dtype), fullgraph=True)(weft.tensor(GIVEN)),
 }
 
@@ -29,6 +29,29 @@ def test_the_others_are_infinite_or_not_a_number():
     assert x.to(weft.float8_e5m2).float().tolist() == [math.inf, -math.inf]
     assert x.to(weft.float8_e4m3fnuz).float().isnan().all() and x.to(weft.float8_e5m2fnuz).float().isnan().all()
     assert weft.tensor([100000, -500]).to(weft.float8_e4m3fn).float().tolist() == [448, -448]
+
+
+@pytest.mark.parametrize("make", [lambda x, dtype: weft.full((2,), x, dtype=dtype), lambda x, dtype: weft.zeros(2).to(dtype).fill_(x)])
+@pytest.mark.parametrize(
+    "dtype, value",
+    [
+        ("float8_e4m3fn", 449.0),
+        ("float8_e4m3fn", math.inf),
+        ("float8_e5m2", 57345),
+        ("float8_e4m3fnuz", -241.0),
+        ("float8_e5m2fnuz", math.inf),
+        ("float8_e8m0fnu", -1.0),
+    ],
+)
+def test_a_number_that_fills_must_fit(make, dtype, value):
+    with pytest.raises(RuntimeError, match="without overflow"):
+        make(value, getattr(weft, dtype))
+    assert make(4.0, getattr(weft, dtype)).float().tolist() == [4, 4]
+
+
+def test_float8_e8m0fnu_keeps_magnitudes():
+    assert weft.tensor([-3.0, 8.0, -1.0], dtype=weft.float8_e8m0fnu).float().tolist() == [4, 8, 1]
+    assert weft.full_like(weft.zeros(1), -449.0, dtype=weft.float8_e8m0fnu).float().item() == 512
 
 
 def test_integers_have_divisors_in_common_with_tensors_alone():

@@ -6,6 +6,7 @@ Each line was evaluated there, as it stands.
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 import weft
@@ -148,3 +149,10 @@ def test_one_image_is_laid_out_as_a_batch_of_one():
 def test_a_cut_at_the_largest_singular_value_keeps_none():
     a = weft.randn(3, 5, 5, dtype=weft.complex64)
     assert weft.linalg.pinv(a, rtol=1.0).eq(0).all()
+
+
+def test_arrays_keep_the_strides_of_their_dims_of_one():
+    a = np.lib.stride_tricks.as_strided(np.zeros(40, np.float32), (1, 3, 2), (48, 16, 8))
+    x, y = weft.from_numpy(a), weft.from_numpy(np.zeros(4, np.float32)[::2])
+    assert x.stride() == (12, 4, 2) and (x + y).stride() == (6, 2, 1)  # PyTorch's
+    assert weft.from_numpy(np.zeros((2, 3))[:, :1].T).stride() == (1, 3)

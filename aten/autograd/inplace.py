@@ -62,7 +62,7 @@ class _Places:
 
     def _memory(self, grad: Tensor) -> Tensor:
         """A gradient of the root as it would lie in the root's memory."""
-        return ops.as_strided_scatter(grad.new_zeros([self.span]), grad, *self._layout(self.root))
+        return ops.as_strided_put(grad.new_zeros([self.span]), grad, *self._layout(self.root))
 
     def inside(self, grad: Tensor) -> Tensor:
         """The part of a gradient of the root that belongs to the view."""
@@ -71,7 +71,7 @@ class _Places:
     def outside(self, grad: Tensor) -> Tensor:
         """A gradient of the root with zeros where the view was written."""
         nothing = grad.new_zeros(list(self.shown.sizes))
-        left = ops.as_strided_scatter(self._memory(grad), nothing, *self._layout(self.shown))
+        left = ops.as_strided_put(self._memory(grad), nothing, *self._layout(self.shown))
         return ops.as_strided(left, *self._layout(self.root))
 
 

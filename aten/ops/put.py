@@ -111,49 +111,57 @@ diagonal_scatter.vjp(
 )
 
 
-@op(
-    "as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
-    promote="first",
-)
-def as_strided_scatter(input: Meta, src: Meta, size: list[Any], stride: list[Any], storage_offset: Any) -> Meta:
-    """input with the elements at these places of its (row-major) memory replaced by src."""
-    check_window(size, stride, storage_offset, input.numel())
-    if len(src.sizes) != len(size) or any(exceeds(a, b) or exceeds(b, a) for a, b in zip(src.sizes, size)):
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {show(src.sizes)}, slice size = {show(size)}"
-        )
-    return input.like(sizes=input.sizes)
+def _strided(name: str, tags: list[str]) -> Op:
+    @op(
+        f"{name}(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+        tags=tags,
+        promote="first",
+    )
+    def made(input: Meta, src: Meta, size: list[Any], stride: list[Any], storage_offset: Any) -> Meta:
+        """input with the elements at these places of its (row-major) memory replaced by src."""
+        check_window(size, stride, storage_offset, input.numel())
+        if len(src.sizes) != len(size) or any(exceeds(a, b) or exceeds(b, a) for a, b in zip(src.sizes, size)):
+            raise RuntimeError(
+                f"expected src to have a size equal to the slice of self. src size = {show(src.sizes)}, slice size = {show(size)}"
+            )
+        return input.like(sizes=input.sizes)
+
+    @made.normal
+    def _(input, src, size, stride, storage_offset):
+        return input, src, size, stride, Meta.of(input).offset if storage_offset is None else storage_offset
+
+    @made.kernel
+    def _(out, x, src, size, stride, storage_offset):
+        out[...] = x
+        strided_array(out.reshape(-1), size, stride, storage_offset)[...] = src
+
+    @made.kernel_for("cuda")
+    def _(out, x, src, size, stride, storage_offset):
+        overwrite(out, x)
+        overwrite(_native.alias(out, tuple(size), tuple(stride), storage_offset), src)
+
+    return made
 
 
-as_strided_scatter.normal(
-    lambda input, src, size, stride, storage_offset: (
-        input,
-        src,
-        size,
-        stride,
-        (Meta.of(input).offset if storage_offset is None else storage_offset),
+def _strided_part(g: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
+    return as_strided(g.contiguous(), size, stride, storage_offset)
+
+
+as_strided_put = _strided("as_strided_put", ["hidden"])  # what a write through a view is
+as_strided_put.vjp(
+    (
+        lambda g, src_meta, size, stride, storage_offset: as_strided_put(g, zeros_of(src_meta, g), size, stride, storage_offset),
+        lambda g, size, stride, storage_offset: _strided_part(g, size, stride, storage_offset),
     )
 )
-
-
-@as_strided_scatter.kernel
-def _(out, x, src, size, stride, storage_offset):
-    out[...] = x
-    strided_array(out.reshape(-1), size, stride, storage_offset)[...] = src
-
-
-@as_strided_scatter.kernel_for("cuda")
-def _(out, x, src, size, stride, storage_offset):
-    overwrite(out, x)
-    overwrite(_native.alias(out, tuple(size), tuple(stride), storage_offset), src)
-
-
+# The public one has PyTorch's slope of input, which is 0 but where src is written over it.
+as_strided_scatter = _strided("as_strided_scatter", [])
 as_strided_scatter.vjp(
     (
-        lambda g, src_meta, size, stride, storage_offset: as_strided_scatter(
-            g, zeros_of(src_meta, g), size, stride, storage_offset
+        lambda g, size, stride, storage_offset: as_strided_put(
+            g.new_zeros(list(g.shape)), _strided_part(g, size, stride, storage_offset), size, stride, storage_offset
         ),
-        lambda g, size, stride, storage_offset: as_strided(g.contiguous(), size, stride, storage_offset),
+        lambda g, size, stride, storage_offset: _strided_part(g, size, stride, storage_offset),
     )
 )
 

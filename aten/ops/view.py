@@ -458,7 +458,7 @@ def _(base, new, size, stride, storage_offset):
     meta = Meta.of(base)
     if not meta.is_contiguous():
         raise RuntimeError("an in-place write through as_strided of a tensor that is not row-major cannot be transformed")
-    return ops.as_strided_scatter(base, new, size, stride, storage_offset - meta.offset)
+    return ops.as_strided_put(base, new, size, stride, storage_offset - meta.offset)
 
 
 def _window(sizes: Sequence[int], strides: Sequence[int]) -> int:

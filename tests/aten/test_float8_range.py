@@ -31,7 +31,7 @@ def test_the_others_are_infinite_or_not_a_number():
     assert weft.tensor([100000, -500]).to(weft.float8_e4m3fn).float().tolist() == [448, -448]
 
 
-@pytest.mark.parametrize("make", [lambda x, dtype: weft.full((2,), x, dtype=dtype), lambda x, dtype: weft.zeros(2).to(dtype).fill_(x)])
+@pytest.mark.parametrize("make", [lambda x, to: weft.full((2,), x, dtype=to), lambda x, to: weft.zeros(2).to(to).fill_(x)])
 @pytest.mark.parametrize(
     "dtype, value",
     [

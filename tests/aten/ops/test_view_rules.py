@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 import aten
+import weft
 from aten import autograd
 from aten.meta import Meta
 
@@ -83,3 +84,18 @@ def test_windows_that_overlap_are_twice_differentiable():
     for size, stride, offset in (((2, 2), (1, 2), 1), ((3, 2), (1, 1), 0), ((2, 2), (0, 1), 2)):
         for of in (lambda x: x, lambda x: x.t()):
             assert autograd.gradgradcheck(lambda x, of=of, a=(size, stride, offset): of(x).as_strided(*a) ** 2, (x,))
+
+
+def test_slopes_of_as_strided_scatter_are_where_it_writes():
+    x, s = weft.arange(9.0).view(3, 3).requires_grad_(), weft.ones(2, 2, requires_grad=True)
+    for run in (lambda f: f, lambda f: weft.compile(f, fullgraph=True)):
+        y = run(lambda x, s: weft.as_strided_scatter(x, s, (2, 2), (1, 2)))(x, s)
+        of_x, of_s = weft.autograd.grad(y.sum(), [x, s])
+        assert of_x.tolist() == [[1, 1, 1], [1, 0, 0], [0, 0, 0]] and of_s.eq(1).all()  # PyTorch's
+
+
+def test_a_write_through_as_strided_has_the_slopes_of_what_is_left():
+    x = weft.arange(9.0).view(3, 3).requires_grad_()
+    y = x * 1
+    y.as_strided((2, 2), (1, 2)).fill_(5)
+    assert weft.autograd.grad(y.sum(), x)[0].tolist() == [[0, 0, 0], [0, 1, 1], [1, 1, 1]]

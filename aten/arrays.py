@@ -112,4 +112,4 @@ def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:
 def from_arrays(result: Any) -> Any:
     if isinstance(result, (tuple, list)):
         return type(result)([from_arrays(r) for r in result])
-    return _native.from_numpy(np.ascontiguousarray(result)) if isinstance(result, np.ndarray) else result
+    return _native.from_numpy(np.asarray(result, order="C")) if isinstance(result, np.ndarray) else result

@@ -205,9 +205,11 @@ class _Writer:
         if op.compute and any(m.dtype.itemsize == 2 and m.dtype.is_floating_point for m in found):
             return None
         if "scalars" in op.tags:
-            of = next((n.meta["val"].dtype for n in args if isinstance(n, Node)), None)
-            if of is None:
+            if not any(isinstance(n, Node) for n in args):
                 return None
+            # (Of the operands that might be numbers: the condition of `where` is none.)
+            operands = [n.meta["val"] for p, n in zip(op.core, args) if p.numbers and isinstance(n, Node)]
+            of = (operands or metas)[0].dtype
             args = tuple(
                 arrays.as_number(a, of.to_numpy()) if p.numbers and isinstance(a, (bool, int, float, complex)) else a
                 for p, a in zip(op.core, args)

@@ -3,6 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def bessel_j(n: int, x: Array) -> Array:
     found = _by_size(
         size, lambda x: _near_series(n, x, -1)[0], lambda x: _between(_j_integral(n), x), lambda x: _far_wave(n, x, "j")
     )
-    found = np.where(x == 0, 0.0 if n else 1.0, found)
+    found = np.where(np.isfinite(x), np.where(x == 0, 0.0 if n else 1.0, found), np.nan)
     return np.copysign(1.0, x) * found if n else found
 
 
@@ -128,7 +129,7 @@ def bessel_y(n: int, x: Array) -> Array:
             return (2 * (np.log(x) - math.log(2)) * j - weighted - (2 / x if n else 0.0)) / np.pi
 
     found = _by_size(x, series, lambda x: _between(_y_integral(n), x), lambda x: _far_wave(n, x, "y"))
-    return np.where(x == 0, -np.inf, found)
+    return np.where(x == 0, -np.inf, np.where(np.isfinite(x), found, np.nan))
 
 
 @functools.cache
@@ -182,7 +183,8 @@ def airy(x: Array) -> Array:
         u = u * (6 * k + 1) * (6 * k + 3) * (6 * k + 5) / (216 * (k + 1) * (2 * k + 1))
     above = np.exp(-z) * falling / (2 * math.sqrt(math.pi) * size**0.25)
     below = (np.cos(z - np.pi / 4) * cosine + np.sin(z - np.pi / 4) * sine) / (math.sqrt(math.pi) * size**0.25)
-    return np.where(np.abs(x) < 5, series, np.where(x > 0, above, below))
+    found = np.where(np.abs(x) < 5, series, np.where(x > 0, above, below))
+    return np.where(np.isfinite(x), found, np.nan)
 
 
 def zeta(s: Array, q: Array) -> Array:
@@ -205,6 +207,39 @@ def zeta(s: Array, q: Array) -> Array:
         total = total + b * rising * power / math.factorial(2 * k + 2)
         rising, power = rising * (exponent + 2 * k + 1) * (exponent + 2 * k + 2), power / (a * a)
     return np.where(fine, total, np.where(undefined, np.nan, np.inf))
+
+
+@functools.cache
+def _temme() -> Array:
+    """Coefficients of c_k(eta) in powers of eta (DLMF 8.12.10): 1/mu - 1/eta of eta**2 / 2 = mu - log(1 + mu), and what follows by
+    derivatives, in which the poles cancel."""
+    terms, orders = 40, 8
+    mu = [Fraction(0), Fraction(1)]
+    for n in range(2, terms + 2):
+        inner = sum((mu[i] * (n + 1 - i) * mu[n + 1 - i] for i in range(2, n)), Fraction(0))
+        mu.append((mu[n - 1] - inner) / (n + 1))
+    inverse = [Fraction(1)]  # of mu / eta
+    for n in range(1, terms + 1):
+        inverse.append(-sum((mu[i + 1] * inverse[n - i] for i in range(1, n + 1)), Fraction(0)))
+    c = [inverse[1:]]
+    for _ in range(1, orders):
+        last = c[-1]
+        c.append([(n + 2) * last[n + 2] - last[1] * inverse[n + 1] for n in range(len(last) - 2)])
+    return np.array([[float(v) for v in row] + [0.0] * (terms - len(row)) for row in c])
+
+
+def _uniform(a: Array, x: Array, upper: bool) -> Array:
+    """Temme's uniform expansion for large a and x near it."""
+    mu = (x - a) / a
+    small = np.abs(mu) < 0.01
+    series = sum((-1) ** k * mu**k / k for k in range(2, 12))
+    eta = np.copysign(np.sqrt(2 * np.where(small, series, mu - np.log1p(mu))), mu)
+    rest = np.zeros_like(a)
+    for row in _temme()[::-1]:
+        rest = rest / a + np.polynomial.polynomial.polyval(eta, row)
+    scale = np.exp(-0.5 * a * eta * eta) / np.sqrt(2 * np.pi * a)
+    side = 1 if upper else -1
+    return 0.5 * numerics.erfc(side * eta * np.sqrt(a / 2)) + side * scale * rest
 
 
 def _lower_series(a: Array, x: Array) -> Array:
@@ -250,13 +285,18 @@ def incomplete_gamma(a: Array, x: Array, upper: bool) -> Array:
     a, x = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
     found = np.full(a.shape, np.nan)
     good = (a > 0) & (x > 0) & np.isfinite(x) & np.isfinite(a)
+    near = good & (a > 20) & (np.abs(x - a) < 0.3 * a)
+    if near.any():
+        found[near] = _uniform(a[near], x[near], upper)
+    good &= ~near
     for where, function, gives_upper in ((good & (x < a + 1), _lower_series, False), (good & (x >= a + 1), _upper_fraction, True)):
         if where.any():
             p, y = a[where], x[where]
             part = np.exp(-y + p * np.log(y) - numerics.lgamma(p)) * _in_blocks(function, p, y)
             found[where] = part if gives_upper == upper else 1 - part
-    all_below = (a == 0) & (x > 0) | np.isposinf(x) & (a >= 0) & np.isfinite(a)
-    all_above = (x == 0) & (a > 0) | np.isposinf(a) & (x >= 0) & np.isfinite(x)
+    # (Whatever the other argument is, NaN too.)
+    all_below = (a == 0) & (x > 0) | np.isposinf(x) & ~(np.isposinf(a) | (a < 0))
+    all_above = (x == 0) & ~((a == 0) | (a < 0)) | np.isposinf(a) & ~(np.isposinf(x) | (x < 0))
     return np.where(all_below, 0.0 if upper else 1.0, np.where(all_above, 1.0 if upper else 0.0, found))
 
 

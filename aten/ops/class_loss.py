@@ -7,7 +7,7 @@ import numpy as np
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
-from aten.ops.loss import old_reduction, reduce_loss
+from aten.ops.loss import check_reduction, old_reduction, reduce_loss
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, product, show
 
@@ -186,6 +186,9 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
     """The mean over classes of max(0, margin - input[target] + input[class])**p."""
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    check_reduction(reduction)
     _check_scores(input)
     x, y = (input, target) if input.ndim == 2 else (input.reshape([1, -1]), target.reshape([-1]))
     if y.ndim != 1 or bool(y.shape[0] != x.shape[0]):
@@ -193,7 +196,7 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
             f"target size [{x.shape[0]}], but got {show(target.shape)}. Input has shape {show(input.shape)}."
         )
-    if weight is not None and (weight.ndim != 1 or bool(weight.shape[0] != x.shape[1])):
+    if weight is not None and bool(weight.shape[0] != x.shape[1]):
         raise RuntimeError(f"inconsistent weight size, expected {x.shape[1]} but got {show(weight.shape)}")
     picked = ops.gather(x, 1, y.unsqueeze(1))
     z = (margin - picked + x).relu()
@@ -202,7 +205,7 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
         z = z * ops.index_select(weight, 0, y).unsqueeze(1)
     others = ops.ne(ops.arange(x.shape[1]).unsqueeze(0), y.unsqueeze(1))
     loss = ops.sum(ops.where(others, z, 0), [1]) / x.shape[1]
-    return reduce_loss(loss if input.ndim == 2 else loss.reshape([]), old_reduction(reduction, size_average, reduce))
+    return reduce_loss(loss if target.ndim else loss.reshape([]), old_reduction(reduction, size_average, reduce))
 
 
 @composite(
@@ -225,6 +228,7 @@ def multilabel_margin_loss(input, target, size_average, reduce, reduction):
     """Over pairs of a target class (those before the first -1) and another: max(0, 1 - input[target] +
     input[other]).
     """
+    check_reduction(reduction)
     _check_scores(input)
     if input.ndim != target.ndim or any(bool(a != b) for a, b in zip(input.shape, target.shape)):
         raise RuntimeError(f"inconsistent target size: {show(target.shape)} for input of size: {show(input.shape)}")

@@ -130,7 +130,7 @@ def angle(input):
     if input.dtype.is_complex:
         return ops.atan2(imag(input), real(input))
     x = input if category(input.dtype) >= 2 else input.to(dtypes.get_default_dtype())
-    return ops.where(ops.isnan(x), x, ops.where(x < 0, math.pi, ops.abs(x.sign() * 0)))  # (infinity * 0 is NaN)
+    return ops.where(ops.isnan(x), math.nan, ops.where(x < 0, math.pi, ops.abs(x.sign() * 0)))  # (infinity * 0 is NaN)
 
 
 @composite("polar(Tensor abs, Tensor angle) -> Tensor", tags=["function_only"])

@@ -449,7 +449,13 @@ def index_fill(input, dim, index, value):
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if not hasattr(value, "dtype"):
         value = ops.full([], element(value, input.dtype), dtype=input.dtype, device=input.device)
-    return ops.index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], value.to(input.dtype))
+    where, value = wrap_dim(dim, input.ndim), value.to(input.dtype)
+    places = [None] * where + [index.reshape([-1])]
+    if getattr(value, "requires_grad", False):  # whose gradient has a place once, however often it is named
+        none = ops.full(list(input.shape), False, dtype=dtypes.bool, device=input.device)
+        named = ops.index_put(none, places, ops.full([], True, dtype=dtypes.bool, device=input.device))
+        return ops.where(named, value, input)
+    return ops.index_put(input, places, value)
 
 
 @composite("fill_diagonal_(Tensor input, Any fill_value, bool wrap=False) -> Tensor", tags=["effect"])

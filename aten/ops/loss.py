@@ -44,7 +44,13 @@ def reduce_loss(x: Any, reduction: str) -> Any:
         return ops.sum(x)
     if reduction == "none":
         return x
-    raise ValueError(f"{reduction} is not a valid value for reduction")
+    return check_reduction(reduction)
+
+
+def check_reduction(reduction: str) -> None:
+    """ValueError for what is no way to reduce losses."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
 def _elementwise(name: str, parameters: str, compute: Any, doc: str) -> None:
@@ -204,7 +210,7 @@ def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, re
             f"{show(input1.shape)}, "
             f"input2: {show(input2.shape)}, target: {show(target.shape)} "
         )
-    return reduce_loss((margin - target * (input1 - input2)).clamp(min=0), old_reduction(reduction, size_average, reduce))
+    return reduce_loss((-target * (input1 - input2) + float(margin)).clamp(min=0), old_reduction(reduction, size_average, reduce))
 
 
 @composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", tags=["function_only"])

@@ -320,9 +320,9 @@ def tensordot(a, b, dims):
         raise RuntimeError("both dimension lists should have same length")
     for i, j in zip(left, right):
         if is_one(a.shape[i]) and not is_one(b.shape[j]):
-            b = ops.sum(b, [j], True)
+            b = ops.sum(b, [j], True, dtype=b.dtype)
         elif is_one(b.shape[j]) and not is_one(a.shape[i]):
-            a = ops.sum(a, [i], True)
+            a = ops.sum(a, [i], True, dtype=a.dtype)
         elif not _equal(a.shape[i], b.shape[j]):
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "

@@ -4,7 +4,7 @@ from typing import Any
 
 from aten import _native
 from aten.dtype import bool as bool_
-from aten.dtype import int8, int64
+from aten.dtype import int8, int64, uint8
 from aten.op import composite, ops
 from aten.shapes import product
 
@@ -38,7 +38,15 @@ def native_dropout_backward(grad_output, mask, scale):
 def batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps):
     """(batch_norm in training, mean, 1 / deviation, nothing kept); the running statistics are updated."""
     out, mean, inverse = ops.native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
-    return out, mean, inverse, input.new_empty([0])
+    return out, mean, inverse, input.new_empty([0], dtype=uint8)
+
+
+@composite("_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Any[*] rest) -> Any", tags=["function_only"])
+def native_batch_norm_legit(input, weight, bias, rest):
+    """`native_batch_norm`; without the two running statistics it is always of the batch's own."""
+    if len(rest) == 3:
+        return ops.native_batch_norm(input, weight, bias, None, None, *rest)
+    return ops.native_batch_norm(input, weight, bias, *rest)
 
 
 def _adaptive_mean(n: int) -> None:

@@ -211,7 +211,7 @@ _relu = unary(
     "relu",
     via(lambda x: np.where(x < 0, np.zeros((), x.dtype), x)),
     promote="same",
-    derivative=lambda t, out: ops.where(out > 0, t, 0),
+    derivative=lambda t, out: ops.where(out <= 0, 0, t),
     check=_no_bool("Boolean inputs not supported for relu"),
     doc="max(x, 0); NaN stays.",
 )
@@ -477,7 +477,7 @@ _copysign = binary(
     tensor_first=True,
     promote="float",
     derivative=(
-        lambda t, x, out: where(ops.eq(x, 0), 0.0, where(ops.signbit(x) ^ ops.signbit(out), -t, t)),
+        lambda t, x, out: where(ops.eq(x, 0), 0.0, t * (out / x)),  # (of an infinity NaN, as in PyTorch)
         lambda t: ops.zeros_like(t),
     ),
 )

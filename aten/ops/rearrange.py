@@ -13,7 +13,7 @@ from aten.meta import exceeds, known_equal
 from aten.op import alias_of, composite, ops
 from aten.ops.formats import format_of
 from aten.ops.structure import cat, constant_pad_nd, flip, wrap_all
-from aten.promotion import TYPE_NAMES
+from aten.promotion import INTEGER, TYPE_NAMES, category
 from aten.shapes import broadcast, infer_size, is_int, product, show, wrap_dim
 
 
@@ -138,6 +138,8 @@ def narrow(input, dim, start, length):
     if input.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if hasattr(start, "item"):
+        if start.ndim or category(start.dtype) != INTEGER:
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
         start = start.item()
     d = wrap_dim(dim, input.ndim)
     size = input.shape[d]

@@ -1,15 +1,22 @@
 """Dtypes that ops refuse, as PyTorch does, though their definitions could compute something: an order of complex numbers, say.
 
-A row: kinds refused (C complex, I integers, B bool), class of error, ops. A call's kind is the highest among its tensors'.
+A row: kinds refused (C complex, H floats of 16 bits, I integers, N integers but int64, B bool), class of error, ops. A call's kind
+is the highest among its tensors'.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+from aten import dtype as dtypes
+from aten._native import Tensor
 from aten.op import Op, registry
 from aten.promotion import BOOL, COMPLEX, INTEGER, TYPE_NAMES, category
 
 _KINDS = {"B": BOOL, "I": INTEGER, "C": COMPLEX}
+_NARROW = {"H": (dtypes.float16, dtypes.bfloat16), "N": (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8)}
+_POLYNOMIALS = " ".join(f"special_{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw")
+_TRANSFORMS = "fft fft2 fftn rfft rfft2 rfftn hfft hfft2 hfftn"
+_FFT = " ".join(f"fft_{inverse}{name}" for inverse in ("", "i") for name in _TRANSFORMS.split())
 _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
     (
         "C",
@@ -40,19 +47,49 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
     ("B", RuntimeError, "argmax argmin isin cov corrcoef mvlgamma hardtanh relu6 trapz trapezoid linalg_vander"),
     ("IBC", RuntimeError, "embedding_bag kl_div nanmean"),
     ("IB", RuntimeError, "dist polar linalg_vecdot linalg_matrix_norm"),
+    (
+        "H",
+        NotImplementedError,
+        "special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_modified_bessel_i0 "
+        "special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1 special_scaled_modified_bessel_k0 "
+        "special_scaled_modified_bessel_k1 special_spherical_bessel_j0 special_zeta special_erfcx special_log_ndtr special_ndtri "
+        "special_hermite_polynomial_h special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p "
+        f"{_POLYNOMIALS} polar pdist cdist multi_margin_loss multilabel_margin_loss avg_pool3d",
+    ),
+    ("H", RuntimeError, f"stft {_FFT}"),
+    ("IB", RuntimeError, "stft soft_margin_loss"),
+    ("BC", NotImplementedError, "max_pool1d max_pool2d max_pool3d index_reduce mse_loss"),
+    (
+        "IBC",
+        NotImplementedError,
+        "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
+        "adaptive_avg_pool3d nll_loss",
+    ),
+    ("NBC", NotImplementedError, "avg_pool1d avg_pool2d avg_pool3d"),
+    ("I", NotImplementedError, "max_unpool1d max_unpool2d max_unpool3d smooth_l1_loss"),
+    (
+        "IB",
+        NotImplementedError,
+        "group_norm instance_norm native_group_norm native_layer_norm native_batch_norm _batch_norm_with_update multi_margin_loss "
+        "multilabel_margin_loss binary_cross_entropy_with_logits",
+    ),
+    ("B", NotImplementedError, "cross linalg_cross addcmul geometric_ threshold"),
+    ("C", NotImplementedError, "log_normal_"),
+    ("C", RuntimeError, "cauchy_ exponential_ multinomial"),
 )
 
 
-def _check(op: Op, refused: dict[int, type[Exception]], public: tuple[Any, ...]) -> None:
+def _check(op: Op, refused: dict[Any, type[Exception]], public: tuple[Any, ...]) -> None:
     """Raises where the tensors of a call are of a kind that the op refuses."""
     dtype, highest = None, -1
     for param, value in zip(op.schema.params, public):
-        if param.type == "Tensor" and getattr(value, "ndim", None) is not None and category(value.dtype) > highest:
+        tensor = param.type == "Tensor" and getattr(value, "ndim", None) is not None
+        if (tensor or param.type == "Any" and isinstance(value, Tensor)) and category(value.dtype) > highest:
             dtype, highest = value.dtype, category(value.dtype)
     given = public[op.schema.index["dtype"]] if "dtype" in op.schema.index else None
     if given is not None:  # it is computed in that dtype
         dtype, highest = given, category(given)
-    error = refused.get(highest)
+    error = refused.get(highest) or refused.get(dtype)
     if error is NotImplementedError:
         raise error(f"\"{op.name}_cpu\" not implemented for '{TYPE_NAMES[dtype.name]}'")
     if error is not None:
@@ -62,11 +99,11 @@ def _check(op: Op, refused: dict[int, type[Exception]], public: tuple[Any, ...])
 def declare() -> Callable[[Op], None]:
     """What gives an op, of which all are there, what it refuses: `op.refuses(declared arguments)`, asked before anything else is
     done with a call."""
-    found: dict[str, dict[int, type[Exception]]] = {}
+    found: dict[str, dict[Any, type[Exception]]] = {}
     for kinds, error, names in _ROWS:
         for name in names.split():
             if name in registry:
-                found.setdefault(name, {}).update({_KINDS[kind]: error for kind in kinds})
+                found.setdefault(name, {}).update({of: error for kind in kinds for of in _NARROW.get(kind, (_KINDS.get(kind),))})
     of_op = {id(registry[name]): refused for name, refused in found.items()}
 
     def give(op: Op) -> None:

@@ -443,6 +443,8 @@ def _(g, input_meta, mask):
 @composite("masked_scatter(Tensor input, BoolTensor mask, Tensor source) -> Tensor", native="places", inplace=True)
 def masked_scatter(input, mask, source):
     """input with the elements where the mask holds replaced by those of source, in order."""
+    if mask.dtype is not dtypes.bool:
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {TYPE_NAMES[mask.dtype.name]}")
     sizes = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
     x, mask = input.expand(list(sizes)), mask.expand(list(sizes))
     if source.dtype is not input.dtype:

@@ -159,9 +159,16 @@ closed(
 @composite("xlogy(Tensor input, Tensor other) -> Tensor", tags=["scalars"], inplace=True, native="chain")
 def xlogy(input, other):
     """input * log(other); 0 where input is 0, NaN where other is."""
+    _no_numbers_alone("xlogy", input, other)
     y = other if hasattr(other, "dtype") else ops.full([], other, dtype=floating_of(input).dtype)
     x = input if hasattr(input, "dtype") else ops.full([], input, dtype=floating_of(y).dtype)
     return ops.xlogy_core(*_floating_pair(x, y))
+
+
+def _no_numbers_alone(name: str, input: Any, other: Any) -> None:
+    if not hasattr(input, "dtype") and not hasattr(other, "dtype"):
+        given = f"{type(input).__name__}, {type(other).__name__}"
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({given}), but expected a Tensor among them")
 
 
 def _times_log(x, y, log, one):
@@ -172,13 +179,13 @@ def _times_log(x, y, log, one):
 closed(
     "xlogy_core(Tensor input, Tensor other) -> Tensor",
     lambda x, y: _times_log(x, y, ops.log, 1.0),
-    (lambda t, x, y: ops.where(ops.eq(x, 0) & (y <= 0), 0.0, t * y.log()), lambda t, x, y: t * (x / y)),
+    (lambda t, x, y: ops.where(ops.eq(x, 0) & (y <= 0), 0.0, ops.xlogy(t, y)), lambda t, x, y: t * (x / y)),
     "input * log(other); 0 where input is 0.",
 )
 closed(
     "xlog1py_core(Tensor input, Tensor other) -> Tensor",
     lambda x, y: _times_log(x, y, ops.log1p, 0.0),
-    (lambda t, x, y: ops.where(ops.eq(x, 0) & (y <= -1), 0.0, t * y.log1p()), lambda t, x, y: t * (x / (y + 1))),
+    (lambda t, x, y: ops.where(ops.eq(x, 0) & (y <= -1), 0.0, ops.special_xlog1py(t, y)), lambda t, x, y: t * (x / (y + 1))),
     "input * log1p(other); 0 where input is 0.",
 )
 
@@ -186,6 +193,7 @@ closed(
 @composite("special_xlog1py(Any input, Any other) -> Tensor", tags=["function_only"], native="chain")
 def special_xlog1py(input, other):
     """input * log1p(other); 0 where input is 0, NaN where other is."""
+    _no_numbers_alone("special_xlog1py", input, other)
     y = other if hasattr(other, "dtype") else ops.full([], other, dtype=floating_of(input).dtype)
     x = input if hasattr(input, "dtype") else ops.full([], input, dtype=floating_of(y).dtype)
     return ops.xlog1py_core(*_floating_pair(x, y))
@@ -489,10 +497,10 @@ unary(
 )
 
 
-def _i1_over(x, out, limit):
-    """out / x, and `limit` where x is so near 0 that the quotient has no digits."""
-    near = x.abs() <= finfo(x.dtype).eps
-    return ops.where(near, limit, out / ops.where(near, 1.0, x))
+def _unless_near_0(x, slope):
+    """`slope(x)`, and its limit 1/2 where x is so near 0 that a quotient by it has no digits, or NaN."""
+    apart = x.abs() > finfo(x.dtype).eps
+    return ops.where(apart, slope(ops.where(apart, x, 1.0)), 0.5)
 
 
 unary(
@@ -500,14 +508,14 @@ unary(
     via(lambda x: numerics.bessel_i(1, x)),
     inplace=False,
     doc="Modified Bessel function of order 1.",
-    derivative=lambda t, x, out: t * (ops.i0(x) - _i1_over(x, out, 0.5)),
+    derivative=lambda t, x, out: t * _unless_near_0(x, lambda x: ops.i0(x) - out / x),
 )
 unary(
     "special_i1e",
     via(lambda x: numerics.bessel_ie(1, x)),
     inplace=False,
     doc="exp(-|x|) * i1(x).",
-    derivative=lambda t, x, out: t * (ops.special_i0e(x) - out * ops.sign(x) - _i1_over(x, out, 0.5)),
+    derivative=lambda t, x, out: t * _unless_near_0(x, lambda x: ops.special_i0e(x) - out * (ops.sign(x) + 1 / x)),
 )
 
 

@@ -82,7 +82,7 @@ def angle(v, x):
 
 @define()
 def angle_backward(v, g, x):
-    return v.where(v.isnan(x), g, 0) + 0
+    return v.where(v.isnan(x), 0.0, v.abs(v.sign(x) * 0))
 
 
 @define()

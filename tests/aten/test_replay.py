@@ -198,3 +198,11 @@ def test_a_kernel_that_refuses_zeros_is_replayed_natively(monkeypatch):
     monkeypatch.setattr(registry["multinomial_philox"], "kernel_fn", lambda *args: called.append(args))
     again = [torch.multinomial(p[:7], 4) for _ in range(6)]  # learned anew
     assert not called and all(len(set(row)) == 4 for t in (*first, *again) for row in t.tolist())
+
+
+def test_numbers_beside_a_condition_are_of_the_dtype_of_what_they_stand_beside():
+    keep = torch.tensor([True, False])
+    for _ in range(12):  # noted after some calls
+        for dtype in (torch.complex64, torch.complex128, torch.float32, torch.int64):
+            x = torch.zeros(2, dtype=dtype)
+            assert torch.where(keep, 10, x).tolist() == [10, 0] and x.masked_fill_(keep, 7).tolist() == [7, 0]

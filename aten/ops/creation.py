@@ -14,7 +14,7 @@ from aten.arrays import as_number
 from aten.errors import warn_caller
 from aten.meta import Meta, dense_strides, exceeds
 from aten.op import composite, inplace_of, op, ops
-from aten.promotion import FINITE, TYPE_NAMES, category, element, number_dtype
+from aten.promotion import BOOL, COMPLEX, FINITE, TYPE_NAMES, category, element, number_dtype
 from aten.shapes import show
 
 _FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
@@ -224,6 +224,18 @@ def arange(start: Any, end: Any, step: Any, dtype: Any, device: Any) -> Meta:
     return Meta.contiguous((_length(start, end, step),), dtype, device)
 
 
+def _whole(start: Any, end: Any, step: Any, dtype: Any) -> tuple[Any, Any, Any]:
+    """The bounds of integers from numbers: int64 counts with their whole parts, smaller integers have as many as the numbers."""
+    given = start, end, step
+    if not any(isinstance(v, float) and math.isfinite(v) for v in given):
+        return given
+    start, whole_end, whole_step = (int(v) if isinstance(v, float) and math.isfinite(v) else v for v in given)
+    finite = all(isinstance(v, (int, float)) and math.isfinite(v) for v in given)
+    if dtype is not dtypes.int64 and finite and whole_step and (given[1] - given[0]) / step >= 0:
+        whole_end = start + math.ceil((end - given[0]) / step) * whole_step
+    return start, whole_end, whole_step
+
+
 @arange.normal
 def _(start, end, step, dtype, device, *rest):
     if end is None:
@@ -231,8 +243,10 @@ def _(start, end, step, dtype, device, *rest):
     if dtype is None:
         floats = any(isinstance(v, float) or getattr(v, "kind", "int") == "float" for v in (start, end, step))
         dtype = dtypes.get_default_dtype() if floats else dtypes.int64
-    elif not dtype.is_floating_point and not dtype.is_complex:  # counted in the dtype of the result
-        start, end, step = (int(v) if isinstance(v, float) and math.isfinite(v) else v for v in (start, end, step))
+    elif category(dtype) in (BOOL, COMPLEX):
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{TYPE_NAMES[dtype.name]}'")
+    elif not dtype.is_floating_point:
+        start, end, step = _whole(start, end, step, dtype)
     return start, end, step, dtype, device or CPU
 
 

@@ -11,14 +11,22 @@ from aten.shapes import product
 _HIDDEN = ["hidden"]
 
 
-@composite("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", tags=_HIDDEN)
+@composite(
+    "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+    tags=_HIDDEN,
+    compute="float32",
+)
 def softmax_backward_data(grad_output, output, dim, input_dtype):
     """The gradient of softmax's argument from that of its result."""
     weighted = grad_output * output
     return ops.cast(weighted - output * weighted.sum(dim, keepdim=True), input_dtype)
 
 
-@composite("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", tags=_HIDDEN)
+@composite(
+    "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+    tags=_HIDDEN,
+    compute="float32",
+)
 def log_softmax_backward_data(grad_output, output, dim, input_dtype):
     """The gradient of log_softmax's argument from that of its result."""
     return ops.cast(grad_output - output.exp() * grad_output.sum(dim, keepdim=True), input_dtype)
@@ -123,7 +131,7 @@ def unsafe_masked_index(input, mask, indices, fill):
 @composite("_unsafe_masked_index_put_accumulate(Tensor input, Tensor mask, Any indices, Tensor values) -> Tensor", tags=_HIDDEN)
 def unsafe_masked_index_put_accumulate(input, mask, indices, values):
     """`index_put` that adds, of the values where the mask is true."""
-    return ops.index_put(input, _inside(input, indices), ops.where(mask, values, 0), True)
+    return ops.index_put(input, _inside(input, indices), ops.where(mask, values, ops.zeros_like(values)), True)
 
 
 @composite("convert_element_type(Tensor input, ScalarType dtype) -> Tensor", tags=_HIDDEN)

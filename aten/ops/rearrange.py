@@ -81,7 +81,7 @@ def flatten(input, start_dim, end_dim):
 @composite("ravel(Tensor input) -> Tensor")
 def ravel(input):
     """All elements as one dimension."""
-    return ops.reshape(input, [-1])
+    return ops.reshape(ops.contiguous(input), [-1])
 
 
 @composite("unflatten(Tensor input, int dim, int[] sizes) -> Tensor")
@@ -551,9 +551,10 @@ def diag_embed(input, offset, dim1, dim2):
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     n = input.shape[-1] + abs(offset)
-    zeros = input.new_zeros([]).expand([*input.shape[:-1], n, n])
-    full = ops.diagonal_scatter(zeros, input, offset, input.ndim - 1, input.ndim)
-    return movedim(full, [input.ndim - 1, input.ndim], [a, b])
+    sizes = list(input.shape[:-1])
+    for d in sorted((a, b)):
+        sizes.insert(d, n)
+    return ops.diagonal_scatter(input.new_zeros([]).expand(sizes), input, offset, a, b)
 
 
 @composite("diagflat(Tensor input, int offset=0) -> Tensor")

@@ -7,7 +7,7 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
-from aten.meta import Meta, channels_innermost, exceeds
+from aten.meta import Meta, channels_innermost, exceeds, known_equal
 from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
 from aten.promotion import TYPE_NAMES
@@ -104,17 +104,31 @@ def _resized(
         for d, o, s, f in dims:
             x = ops.index_select(x, d, _nearest(o, s, f, mode == "nearest-exact"))
         return x.to(dtype)
-    x = x if dtype.itemsize > 2 else x.to(dtypes.float32)
+    of_bytes = dtype is dtypes.uint8
+    x = x.to(dtypes.float64 if of_bytes else dtypes.float32) if dtype.itemsize <= 2 else x
     shrinks = [bool(o < s) for _, o, s, _ in dims]
     first_ones = [dim for dim, less in zip(dims, shrinks) if less]  # what follows has less to do
     # Then the last dim, whose elements are gathered one by one, while the others are short.
-    for d, o, s, f in first_ones + [dim for dim, less in zip(dims, shrinks) if not less][::-1]:
+    ordered = first_ones + [dim for dim, less in zip(dims, shrinks) if not less][::-1]
+    for d, o, s, f in [dim for dim in reversed(dims) if not known_equal(dim[1], dim[2])] if of_bytes else ordered:
         if antialias:
             places, weights = _smooth_taps(o, s, align, f, mode == "bicubic")
         else:
             places, weights = _joined(_cubic_taps(o, s, align, f) if mode == "bicubic" else _linear_taps(o, s, align, f))
-        x = resample(x, places, weights.to(x.dtype), d)
-    return x.round().clamp(0, 255).to(dtype) if dtype is dtypes.uint8 else x.to(dtype)
+        x = _resample_bytes(x, places, weights, d, s) if of_bytes else resample(x, places, weights.to(x.dtype), d)
+    return x.to(dtype)
+
+
+def _resample_bytes(x: Any, places: Any, weights: Any, d: int, size: Any) -> Any:
+    """`resample` of bytes: by weights of 15 bits, each dim rounded to bytes, the last first, as PyTorch's kernels for images do."""
+    matrix = ops.sum(ops.eq(places.unsqueeze(2), ops.arange(size, device=x.device)) * weights.unsqueeze(2), [1])
+    powers = ops.arange(23, dtype=dtypes.float64, device=x.device).exp2()
+    fitting = (ops.amax(matrix) * powers + 0.5).floor() < 2.0**15
+    scale = ops.amax(ops.where(fitting, powers, 1.0))
+    matrix = matrix * scale
+    matrix = (matrix + ops.where(matrix < 0, -0.5, 0.5)).trunc()
+    sums = ops.movedim(ops.movedim(x, d, -1) @ ops.transpose(matrix, 0, 1), -1, d)
+    return ((sums + scale * 0.5) / scale).floor().clamp(0, 255)
 
 
 def _joined(taps: list[tuple[Any, Any]]) -> tuple[Any, Any]:

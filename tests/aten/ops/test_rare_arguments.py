@@ -116,3 +116,25 @@ def test_private_names():
 def test_classes_of_errors(error, call):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("run", [lambda f: f, lambda f: weft.compile(f, fullgraph=True)])
+def test_images_of_bytes_are_resized_by_weights_of_15_bits(run):
+    x = weft.tensor([[3, 200, 7], [90, 11, 250], [1, 2, 255]], dtype=weft.uint8).view(1, 1, 3, 3)
+    resize = lambda **kw: run(lambda x: F.interpolate(x, **kw))(x).flatten().tolist()
+    assert resize(size=(5, 2), mode="bilinear") == [52, 55, 59, 109, 70, 190, 29, 191, 1, 192]
+    assert resize(size=(2, 5), mode="bicubic") == [26, 83, 157, 109, 58, 26, 8, 0, 158, 255]
+
+
+def test_what_is_made_beside_its_argument_is_row_major():
+    x = weft.arange(24.0).view(2, 3, 4)
+    assert x[:, :, ::2].ravel().stride() == (1,) and x[:, :, ::4].ravel().stride() == (1,)
+    assert weft.diag_embed(x, 1, 0, -1).stride() == (30, 15, 5, 1)
+
+
+def test_integers_counted_from_numbers():
+    assert weft.arange(-0.9, 2.1, 2.0, dtype=weft.int32).tolist() == [0, 2]
+    assert weft.arange(-0.9, 2.1, 2.0, dtype=weft.int64).tolist() == [0]
+    assert weft.arange(0.5, 5.9, 1.5, dtype=weft.uint8).tolist() == [0, 1, 2, 3]
+    with pytest.raises(NotImplementedError):
+        weft.arange(3, dtype=weft.bool)

@@ -62,7 +62,7 @@ def isclose(input, other, rtol, atol, equal_nan):
 @composite("allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
 def allclose(input, other, rtol, atol, equal_nan):
     """Whether all elements are close; a Python bool."""
-    return bool(ops.all(isclose(input, other, rtol, atol, equal_nan)))
+    return ops.all(isclose(input, other, rtol, atol, equal_nan)).item()
 
 
 @composite("equal(Tensor input, Tensor other) -> bool", native="reduction")
@@ -70,7 +70,7 @@ def equal(input, other):
     """Whether sizes and all elements are equal; a Python bool."""
     if tuple(input.shape) != tuple(other.shape):
         return False
-    return bool(ops.all(ops.eq(input, other)))
+    return ops.all(ops.eq(input, other)).item()
 
 
 @composite(

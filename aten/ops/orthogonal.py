@@ -30,7 +30,7 @@ def _polynomial(
 
     @rule.kernel
     def _(out, x, n):
-        x, n = np.broadcast_arrays(x, n)
+        x, n = np.broadcast_arrays(x.astype(np.float64), n)
         with np.errstate(all="ignore"):
             degree = np.where(np.abs(n) < _WHOLE, np.trunc(n), -1.0)
             t = x + x - 1 if shifted else x
@@ -39,16 +39,17 @@ def _polynomial(
             if closed is not None:
                 known, values = closed(t, degree)
                 result, left = np.where(left & known, values, result), left & ~known
-            result = result.astype(out.dtype)
-            result[left] = _recurrence(t[left], degree[left], first, step)
+            result[left] = _recurrence(t[left], degree[left], first, step, np.finfo(out.dtype).max)
         out[...] = result
 
 
-def _recurrence(x: Array, degree: Array, first: Any, step: Any) -> Array:
-    """The polynomials of degrees above 1, until all are known or have left the range of numbers: NaN stays NaN."""
+def _recurrence(x: Array, degree: Array, first: Any, step: Any, most: float) -> Array:
+    """The polynomials of degrees above 1, until all are known or have left the range of the result's numbers (`most`): what is
+    beyond it is infinite, from which NaN follows, and stays."""
     before, now, result = np.ones_like(x), first(x), np.full_like(x, np.nan)
     for k in range(1, int(degree.max(initial=0))):
-        before, now = now, step(k, x, now, before).astype(x.dtype)
+        before, now = now, step(k, x, now, before)
+        now = np.where(np.abs(now) > most, np.copysign(np.inf, now), now)
         result = np.where(degree == k + 1, now, result)
         if k % 64 == 0 and (np.isnan(now) | (degree <= k + 1)).all():
             break
@@ -68,7 +69,6 @@ def _angles(least: int, inside: Any, at_one: Any, at_minus_one: Any) -> Callable
 
     def closed(x: Array, n: Array) -> tuple[Array, Array]:
         end, between = np.abs(x) == 1, (np.abs(x) < 1) & (n > least)
-        n = n.astype(x.dtype)
         values = inside(n, np.arccos(np.where(between, x, 0)))
         return end | between, np.where(end, np.where(x > 0, at_one(n), at_minus_one(n)), values)
 

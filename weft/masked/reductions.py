@@ -10,7 +10,6 @@ from typing import Any
 
 import aten
 from aten import Tensor
-from aten.promotion import to_real
 from weft.masked.mask import broadcast_mask, dims_of, filled
 
 
@@ -140,7 +139,7 @@ def var(
     total = sum(away * away.conj(), dim, keepdim=keepdim, dtype=computed, mask=mask)
     count: Tensor = _count(input, dim, keepdim, mask)
     if less != 0:
-        count = (count.to(to_real(computed)) - less).clamp_min(0)
+        count = (count.to(computed.to_real()) - less).clamp_min(0)
     return (total / count).to(dtype)
 
 

@@ -18,7 +18,7 @@ def slopes(f, *xs):
 def test_a_place_named_twice_counts_once_in_the_gradient_of_what_fills_it():
     rows, at = weft.arange(6.0).view(3, 2), weft.tensor([0, 0, 2])
     for fill in (lambda x, v: x.index_fill(0, at, v), lambda x, v: (x * 1).index_fill_(0, at, v)):
-        of_x, of_value = slopes(lambda x, v: fill(x, v) * rows, weft.ones(3, 2), weft.tensor(2.0))
+        of_x, of_value = slopes(lambda x, v, fill=fill: fill(x, v) * rows, weft.ones(3, 2), weft.tensor(2.0))
         assert of_x == [[0, 0], [2, 3], [0, 0]] and of_value == 10
 
 
@@ -52,7 +52,7 @@ def test_slopes_at_the_ends():
     assert math.isnan(slopes(lambda x: weft.copysign(x, 1.0), weft.tensor([INF]))[0][0])
     zero = weft.tensor([0.0])
     for y in (0.0, -1.0, INF, 2.0):
-        of_x = slopes(lambda x: weft.xlogy(x, weft.tensor([y])) * 0, zero)[0]
+        of_x = slopes(lambda x, y=y: weft.xlogy(x, weft.tensor([y])) * 0, zero)[0]
         assert of_x == [0], y
 
 
@@ -138,3 +138,14 @@ def test_integers_counted_from_numbers():
     assert weft.arange(0.5, 5.9, 1.5, dtype=weft.uint8).tolist() == [0, 1, 2, 3]
     with pytest.raises(NotImplementedError):
         weft.arange(3, dtype=weft.bool)
+
+
+@pytest.mark.parametrize("name", ["equal", "allclose"])
+def test_whether_tensors_are_equal_is_what_data_decides(name):
+    same, a, b = getattr(weft, name), weft.tensor([1.0, 2.0]), weft.tensor([1.0, 3.0])
+    f = weft.compile(lambda x, y: same(x, y), fullgraph=True)
+    assert f(a, b) is False and f(a, a.clone()) is True
+    branch = lambda x, y: x + 1 if same(x, y) else y
+    assert weft.compile(branch)(a, b) is b and weft.compile(branch)(a, a.clone()).tolist() == [2, 3]
+    with pytest.raises(weft._dynamo.exc.Unsupported):
+        weft.compile(branch, fullgraph=True)(a, b)

@@ -14,7 +14,7 @@ from aten.arrays import as_number
 from aten.errors import warn_caller
 from aten.meta import Meta, dense_strides, exceeds
 from aten.op import composite, inplace_of, op, ops
-from aten.promotion import BOOL, COMPLEX, FINITE, TYPE_NAMES, category, element, number_dtype
+from aten.promotion import FINITE, TYPE_NAMES, category, element, number_dtype
 from aten.shapes import show
 
 _FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
@@ -243,9 +243,9 @@ def _(start, end, step, dtype, device, *rest):
     if dtype is None:
         floats = any(isinstance(v, float) or getattr(v, "kind", "int") == "float" for v in (start, end, step))
         dtype = dtypes.get_default_dtype() if floats else dtypes.int64
-    elif category(dtype) in (BOOL, COMPLEX):
+    elif dtype is dtypes.bool:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{TYPE_NAMES[dtype.name]}'")
-    elif not dtype.is_floating_point:
+    elif not dtype.is_floating_point and not dtype.is_complex:
         start, end, step = _whole(start, end, step, dtype)
     return start, end, step, dtype, device or CPU
 

@@ -64,7 +64,7 @@ def test_bessel_functions_near_and_far(name):
 
 def test_bessel_functions_of_infinity_and_below_zero():
     ends = tensor([INF, -INF, NAN])
-    assert special.bessel_j1(ends)[:2].tolist() == [0, 0] and special.bessel_j0(ends)[2].isnan()
+    assert special.bessel_j1(ends).isnan().all() and special.bessel_j0(ends).isnan().all()  # as in PyTorch
     assert special.scaled_modified_bessel_k0(ends)[0] == 0 and special.scaled_modified_bessel_k0(ends)[1].isnan()
     assert special.spherical_bessel_j0(ends)[:2].tolist() == [0, 0]
     close(special.bessel_j1(tensor([-3.0, -60.0])), [-0.339058958526, -0.0465983837582])

@@ -110,11 +110,12 @@ PROMISED = {
         "_upsample_bilinear2d_aa_backward _upsample_bicubic2d_aa _upsample_bicubic2d_aa_backward",
     "native_names":
         "_softmax_backward_data _log_softmax_backward_data native_dropout_backward _batch_norm_with_update "
-        "_adaptive_avg_pool2d _adaptive_avg_pool3d native_embedding native_elu _unsafe_view _to_copy _pin_memory "
-        "_unsafe_index _unsafe_index_put _unsafe_masked_index _unsafe_masked_index_put_accumulate convert_element_type "
-        "fma iota _low_memory_max_pool2d_with_offsets _low_memory_max_pool2d_offsets_to_indices _softmax _log_softmax "
-        "lift_fresh_copy lift_fresh resize resize_as native_dropout embedding_dense_backward select_backward "
-        "slice_backward sym_size sym_numel sym_stride _new_zeros_with_same_feature_meta _grid_sampler_2d_cpu_fallback",
+        "_native_batch_norm_legit _adaptive_avg_pool2d _adaptive_avg_pool3d native_embedding native_elu _unsafe_view "
+        "_to_copy _pin_memory _unsafe_index _unsafe_index_put _unsafe_masked_index _unsafe_masked_index_put_accumulate "
+        "convert_element_type fma iota _low_memory_max_pool2d_with_offsets _low_memory_max_pool2d_offsets_to_indices "
+        "_softmax _log_softmax lift_fresh_copy lift_fresh resize resize_as native_dropout embedding_dense_backward "
+        "select_backward slice_backward sym_size sym_numel sym_stride _new_zeros_with_same_feature_meta "
+        "_grid_sampler_2d_cpu_fallback",
     "norm":
         "layer_norm rms_norm channel_norm channel_norm_backward batch_norm instance_norm group_norm local_response_norm "
         "normalize native_layer_norm native_group_norm native_batch_norm",

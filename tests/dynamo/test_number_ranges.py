@@ -44,6 +44,7 @@ OF_FLOATS = {
     "scatter": lambda x, v: x.scatter(0, weft.tensor([0]), v),
     "pad": lambda x, v: weft.nn.functional.pad(x, (1, 1), value=v),
     "tensor": lambda x, v: (x, weft.tensor([v, v * 1e30]), weft.tensor(v, dtype=weft.float16)),
+    "new_tensor": lambda x, v: (x.new_tensor(v), x.new_tensor([v, 1]), x.new_tensor((v,), dtype=weft.float64)) if abs(v) < 9 else x,
     "addcmul": lambda x, v: weft.addcmul(x, x, x, value=v),
     "leaky_relu": lambda x, v: weft.nn.functional.leaky_relu(x.float(), v),
     "norm": lambda x, v: x.float().norm(v),

@@ -95,3 +95,39 @@ def test_a_draw_breaks_no_graph(f, most, backend):
     finally:
         random.setstate(before)
     assert len(graphs) <= most
+
+
+def drawn_behind_an_index(x, i):
+    y = x[i]
+    return y * random.random()
+
+
+def drawn_before_and_behind(x, i):
+    a = random.random()
+    y = (x[i] + 1) * a
+    return y * random.randint(0, 9)
+
+
+def drawn_behind_a_factor(x, i):
+    y = weft.linalg.cholesky(x.outer(x) + weft.eye(4) * (5 - i[0]))
+    return y * random.random()
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("f", [drawn_behind_an_index, drawn_before_and_behind, drawn_behind_a_factor], ids=lambda f: f.__name__)
+def test_what_is_behind_an_error_is_not_drawn(f, fullgraph):
+    def told(function):
+        random.seed(1)
+        answers = []
+        for i in (1, 2, 9, 3):
+            try:
+                answers.append(function(weft.arange(4.0), weft.tensor([i])).sum().item())
+            except (IndexError, RuntimeError) as e:
+                answers.append(str(e))
+            answers.append(random.getstate())
+        return answers
+
+    plain, compiled = told(f), told(weft.compile(f, fullgraph=fullgraph))
+    assert [a if isinstance(a, (str, tuple)) else round(a, 4) for a in plain] == [
+        a if isinstance(a, (str, tuple)) else round(a, 4) for a in compiled
+    ]

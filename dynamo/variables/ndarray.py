@@ -5,6 +5,7 @@ Result dtypes are asked of NumPy at capture and become explicit casts, so that b
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ from dynamo.recording import numpys_own
 from dynamo.source import Converted, Object
 from dynamo.variables.aten_kinds import tensor as wrap_tensor
 from dynamo.variables.base import Variable, attribute
-from dynamo.variables.constant import ConstantVariable, literal
+from dynamo.variables.constant import ConstantVariable, literal, plain
 from dynamo.variables.exception import run_python
 from dynamo.variables.ndarray_layout import lay_out_taken
 from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable
@@ -449,6 +450,14 @@ def of_scalars(rule: Callable) -> Callable:
 OF_SCALARS: set[Callable] = set()
 
 
+def whole(value: Variable) -> int:
+    """An axis, or a number of places; TypeError for what is none to NumPy (floats and truth values)."""
+    number = plain(value)
+    if isinstance(number, (bool, np.bool_)):
+        raise TypeError("an integer is required")
+    return operator.index(number)
+
+
 def call_row(frame, rule, name: str, args: list, kwargs: dict) -> Variable:
     """rule(frame, *args, **kwargs); arguments that it does not know break the graph.
 
@@ -458,10 +467,8 @@ def call_row(frame, rule, name: str, args: list, kwargs: dict) -> Variable:
         raise Unsupported(breaks.ARRAY_FUNCTION, f"{name} of a scalar")
     try:
         return rule(frame, *args, **kwargs)
-    except TypeError as e:
-        if e.__traceback__ is not None and e.__traceback__.tb_next is None:
-            raise Unsupported(breaks.ARRAY_FUNCTION, f"{name} with these arguments") from e
-        raise
+    except (TypeError, ValueError, IndexError, OverflowError) as e:  # no number, no axis: NumPy says what it makes of them
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"{name} with these arguments") from e
     except NotConstant as e:
         raise Unsupported(breaks.ARRAY_FUNCTION, f"{name} of {e.args[0].describe()}") from None
     except Raised as raised:

@@ -64,6 +64,8 @@ row(np.ones)(of_scalars(_filler(1)))
 def full(frame, shape, fill_value, dtype=NONE):
     value = plain(fill_value)
     wanted = np.asarray(value).dtype if dtype.is_same(NONE) else dtype_asked(frame, dtype)
+    if wanted.kind not in "biufc":
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"np.full of {wanted}")
     sizes = shape if isinstance(shape, (TupleVariable, ListVariable)) else TupleVariable([shape])
     return filled(frame, sizes, wanted.type(value).item(), wanted)
 

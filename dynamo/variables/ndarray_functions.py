@@ -13,7 +13,7 @@ from dynamo.variables import builtin
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import FALSE, NONE, ConstantVariable, boolean, plain
 from dynamo.variables.exception import run_python
-from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, of_scalars, wrap_array
+from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, of_scalars, whole, wrap_array
 from dynamo.variables.ndarray_made import as_array, record, same_dtype
 from dynamo.variables.ndarray_table import FUNCTIONS, axes, entry, floating, ravel, row
 from dynamo.variables.ndarray_ufuncs import ufunc_call
@@ -50,7 +50,7 @@ def result_type(frame, args, kwargs):
 
 # ----------------------------------------------------------------------------------------------- rearranging
 def integer(value: Variable) -> ConstantVariable:
-    return ConstantVariable(int(plain(value)))
+    return ConstantVariable(whole(value))
 
 
 @row(np.take_along_axis)
@@ -158,6 +158,8 @@ def nan_to_num(frame, x, copy=NONE, nan=ConstantVariable(0.0), posinf=NONE, negi
     x = as_array(frame, x)
     if not copy.is_same(NONE) and not copy.truth(frame):
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.nan_to_num with copy=False")
+    if nan.is_same(NONE):
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.nan_to_num with nan=None")
     if x.dtype.kind in "iub":
         return copy_of(frame, x)
     made = record(frame, "nan_to_num", x.tensor, nan, posinf, neginf)
@@ -176,9 +178,9 @@ def isclose(frame, a, b, rtol=ConstantVariable(1e-5), atol=ConstantVariable(1e-8
 @row(np.inner)
 def inner(frame, a, b):
     a, b = as_array(frame, a), as_array(frame, b)
-    if a.ndim > 1 or b.ndim > 1:
-        raise Unsupported(breaks.ARRAY_FUNCTION, "np.inner with more than one dimension")
-    return ufunc_call(frame, np.matmul if a.ndim and b.ndim else np.multiply, [a, b])
+    if a.ndim != 1 or b.ndim != 1:
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.inner but of two vectors")
+    return ufunc_call(frame, np.matmul, [a, b])
 
 
 @row(np.linalg.norm)

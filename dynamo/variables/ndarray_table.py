@@ -24,6 +24,7 @@ from dynamo.variables.ndarray import (
     copy_of,
     dtype_asked,
     of_scalars,
+    whole,
     wrap_array,
 )
 from dynamo.variables.ndarray_layout import lay_out
@@ -68,7 +69,10 @@ def axes(frame, x: ArrayVariable, axis: Variable) -> ListVariable:
     dims = axis.unpack(frame) if isinstance(axis, TupleVariable) else [axis]
     if not dims:
         raise Unsupported(breaks.ARRAY_FUNCTION, "axis=(), which is no axis for NumPy and all for tensors")
-    return ListVariable([ConstantVariable(int(plain(d))) for d in dims])
+    places = [whole(d) for d in dims]
+    if not all(-x.ndim <= d < x.ndim for d in places) or len({d % x.ndim for d in places}) < len(places):
+        raise Unsupported(breaks.ARRAY_FUNCTION, "an axis that is not there, or twice")
+    return ListVariable([ConstantVariable(d) for d in places])
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:
@@ -154,7 +158,7 @@ row(np.std, name="std")(of_scalars(_spread("std")))
 def _argument(name: str):
     def rule(frame, x, axis=NONE, keepdims=FALSE):
         x = as_array(frame, x)
-        args = [] if axis.is_same(NONE) else [ConstantVariable(int(plain(axis)))]
+        args = [] if axis.is_same(NONE) else [ConstantVariable(whole(axis))]
         made = record(frame, name, x.tensor, *args, keepdim=boolean(keepdims.truth(frame)))
         return wrap_array(made, not made.meta.sizes)
 
@@ -319,8 +323,8 @@ def round_(frame, x, decimals=ConstantVariable(0)):
 @of_scalars
 def dot(frame, a, b):
     a, b = as_array(frame, a), as_array(frame, b)
-    if a.ndim == 0 or b.ndim == 0:
-        return ufunc_call(frame, np.multiply, [a, b])
+    if a.ndim == 0 or b.ndim == 0:  # a product, but for zeros, which are never negative
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.dot of a scalar")
     if b.ndim > 2:
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.dot with more than two dimensions")
     return ufunc_call(frame, np.matmul, [a, b])

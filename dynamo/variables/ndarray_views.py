@@ -16,7 +16,7 @@ from dynamo import breaks
 from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, ConstantVariable, plain
-from dynamo.variables.ndarray import ArrayVariable, as_index, goes_back, wrap_array
+from dynamo.variables.ndarray import ArrayVariable, as_index, goes_back, whole, wrap_array
 from dynamo.variables.ndarray_layout import lay_out_as
 from dynamo.variables.ndarray_made import as_array, record
 from dynamo.variables.ndarray_table import FUNCTIONS, axes, declare_method
@@ -53,15 +53,15 @@ def _flipped(function: Callable, dim: int) -> Callable:
 
 def _rot90(frame, x, k=ConstantVariable(1)):
     x = as_array(frame, x)
-    turned = record(frame, "rot90", x.tensor, ConstantVariable(int(plain(k))))
-    swapped = int(plain(k)) % 2 and x.ndim > 1
+    turned = record(frame, "rot90", x.tensor, ConstantVariable(whole(k)))
+    swapped = whole(k) % 2 and x.ndim > 1
     like = record(frame, "transpose", x.tensor, ConstantVariable(0), ConstantVariable(1)) if swapped else x.tensor
     return view(frame, np.rot90, x, (k,), lay_out_as(frame, turned, like))
 
 
 def _diagonal(frame, x, offset=ConstantVariable(0), axis1=ConstantVariable(0), axis2=ConstantVariable(1)):
     x, rest = as_array(frame, x), (offset, axis1, axis2)
-    made = record(frame, "diagonal", x.tensor, *[ConstantVariable(int(plain(v))) for v in rest])
+    made = record(frame, "diagonal", x.tensor, *[ConstantVariable(whole(v)) for v in rest])
     return view(frame, np.diagonal, x, rest, made)
 
 
@@ -69,7 +69,7 @@ def _diag(frame, x, k=ConstantVariable(0)):
     x = as_array(frame, x)
     if x.ndim == 2:
         return _diagonal(frame, x, k)
-    return wrap_array(record(frame, "diag", x.tensor, ConstantVariable(int(plain(k)))))
+    return wrap_array(record(frame, "diag", x.tensor, ConstantVariable(whole(k))))
 
 
 def _broadcast_to(frame, x, shape):
@@ -107,11 +107,11 @@ def _forward(frame, part: SliceVariable, size: Any) -> SliceVariable:
     def turned(bound: Variable) -> Variable:
         if bound.is_same(NONE):
             return NONE
-        at = int(plain(bound))
+        at = operator.index(plain(bound))
         return symbolic(frame, -at - 1 if at < 0 else size - 1 - at if bool(size - 1 > at) else 0)
 
     start, stop, step = part.parts
-    return SliceVariable([turned(start), turned(stop), ConstantVariable(-int(plain(step)))])
+    return SliceVariable([turned(start), turned(stop), ConstantVariable(-operator.index(plain(step)))])
 
 
 ArrayVariable.taken_back = staticmethod(_taken_back)  # type: ignore[attr-defined]

@@ -75,7 +75,7 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
     ),
     ("B", NotImplementedError, "cross linalg_cross addcmul geometric_ threshold"),
     ("C", NotImplementedError, "log_normal_"),
-    ("C", RuntimeError, "cauchy_ exponential_ multinomial"),
+    ("C", RuntimeError, "cauchy_ exponential_ multinomial abs_"),
 )
 
 

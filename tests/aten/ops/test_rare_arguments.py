@@ -109,6 +109,7 @@ def test_private_names():
         (RuntimeError, lambda: weft.masked_scatter(weft.ones(2), weft.ones(2).byte(), weft.ones(2))),
         (RuntimeError, lambda: weft.narrow(weft.ones(3), 0, weft.tensor(True), 1)),
         (TypeError, lambda: weft.xlogy(2, 3)),
+        (RuntimeError, lambda: weft.ones(2, dtype=weft.complex64).abs_()),
         (ValueError, lambda: F.multi_margin_loss(weft.ones(2, 2), weft.zeros(2).long(), weight=weft.ones(()))),
         (ValueError, lambda: F.multilabel_margin_loss(weft.ones(2, 2), weft.ones(2, 2), reduction="abc")),
     ],

@@ -24,6 +24,8 @@ PROMISED = {
         "im2col col2im pixel_shuffle. pixel_unshuffle. channel_shuffle.",
     "convolution":
         "convolution convolution_weight",
+    "ctc":
+        "ctc_loss ctc_loss_of ctc_alignments ctc_alignments_backward",
     "determinant":
         "slogdet linalg_det adjugate",
     "differences":
@@ -71,7 +73,7 @@ PROMISED = {
         "huber_values huber_core smooth_l1_values smooth_l1_core mse_values l1_values mse_loss l1_loss smooth_l1_loss "
         "soft_margin_loss huber_loss hinge_embedding_loss margin_ranking_loss cosine_similarity cosine_embedding_loss "
         "pairwise_distance triplet_margin_loss bce_core binary_cross_entropy binary_cross_entropy_with_logits kl_div "
-        "poisson_nll_loss gaussian_nll_loss ctc_loss ctc_loss_of",
+        "poisson_nll_loss gaussian_nll_loss",
     "matrix_exp":
         "matrix_exp. linalg_matrix_exp=matrix_exp.",
     "multihead_attention":

@@ -185,6 +185,18 @@ def of_resample(name, dtype):
             yield (x, places, weights, dim, 7) if back else (x, places, weights, dim)
 
 
+@calls_of("ctc_alignments", "ctc_alignments_backward")
+def of_ctc(name, dtype):
+    labels = from_numpy(np.array([[0, 1, 0, 1, 0], [0, 2, 0, 3, 0], [0, 4, 0, 0, 0], [0, 1, 0, 2, 0]]))
+    given = labels, from_numpy(np.array([6, 2, 0, 1])), from_numpy(np.array([2, 2, 1, 2]))
+    for layout in ("plain", "turned"):
+        logs = tensor(6, 4, 5, dtype=dtype, layout=layout).nan_to_num(0.5, 2, -2)
+        logs = logs.log_softmax(-1) if dtype in ("float32", "float64") else logs
+        for forgive in (False, True):
+            back = (tensor(4, dtype=dtype).nan_to_num(0.5, 2, -2),) if name == "ctc_alignments_backward" else ()
+            yield *back, logs, *given, forgive
+
+
 @calls_of("randperm_philox")
 def of_randperm_philox(_, _dtype):
     yield from ((n, 5, 1 << 40, dtypes.int64, Meta.of(tensor(1)).device) for n in (0, 1, 2, 7, 3000, 70001))
@@ -347,7 +359,7 @@ def transforms(name, dtype):
             )
 
 
-ROUNDED = """mm bmm part_means part_means_backward
+ROUNDED = """ctc_alignments ctc_alignments_backward mm bmm part_means part_means_backward
 polygamma image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
 sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values
 cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_triangular_matrix solve_factored""".split()

@@ -1,8 +1,10 @@
 // resample_kernels.cpp: a dim replaced by weighed sums of some of its elements (images resized), and the derivative.
 //
-// Element o of the result is the sum over k, in order, of weights[o, k] * input[places[o, k]]. The derivative sums the same products by
-// place, in the order of (o, k). Rows behind the dim are vectors; where the dim is the last one, elements are gathered.
+// Element o of the result is the sum over k, in order, of weight[o, k] * input[place[o, k]], which are found as `_taps` of
+// aten/ops/resize.py says. The derivative sums the same products by place, in the order of (o, k). Rows behind the dim are vectors; where
+// the dim is the last one, elements are gathered.
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "native_kernel.h"
@@ -52,15 +54,16 @@ template <class T> struct Sums {
         column_at[(size_t)((k - begin[i]) * n + i)] = at[(size_t)k], column_weight[(size_t)((k - begin[i]) * n + i)] = weight[(size_t)k];
   }
 
-  // places and weights [count, taps] of a dim of `size`; false: a place is outside
-  bool read(const int64_t *places, const T *weights, int64_t count, int64_t taps, int64_t size) {
-    for (int64_t i = 0; i < count * taps; i++)
-      if (places[i] < 0 || places[i] >= size) return false;
+  // For each of `count` sums `taps` elements: find(i, k, &weight) is the place of the k-th.
+  template <class F> void fill(int64_t count, int64_t taps, F find) {
     n = count, most = taps;
-    begin.resize((size_t)count + 1);
+    begin.resize((size_t)count + 1), at.resize((size_t)(count * taps)), weight.resize((size_t)(count * taps));
     for (int64_t i = 0; i <= count; i++) begin[(size_t)i] = i * taps;
-    at.assign(places, places + count * taps), weight.assign(weights, weights + count * taps);
-    return true;
+    for (int64_t i = 0; i < count; i++)
+      for (int64_t k = 0; k < taps; k++) {
+        double share;
+        at[(size_t)(i * taps + k)] = (int32_t)find(i, k, &share), weight[(size_t)(i * taps + k)] = (T)share;
+      }
   }
 
   // The same products by place instead.
@@ -129,46 +132,107 @@ template <class T> struct ResampleJob {
   }
 };
 
-template <class T> bool resampled(WeftTensor *out, WeftTensor *given, WeftTensor *places, WeftTensor *weights, int dim, bool back) {
-  const int64_t count = places->sizes[0], taps = places->sizes[1], size = (back ? out : given)->sizes[dim];
+// How places are found; all in float64.
+struct Resizing {
+  int64_t out, size;
+  double scale; // 0: none was given
+  bool cubic, align, antialias;
+
+  double step() const {
+    if (align) return out > 1 ? (double)(size - 1) / (double)(out - 1) : 0.0;
+    return scale ? 1 / scale : (double)size / (double)std::max<int64_t>(out, 1);
+  }
+  double source(int64_t i) const { return align ? (double)i * step() : ((double)i + 0.5) * step() - 0.5; }
+  int64_t inside(double place) const { return (int64_t)std::min(std::max(place, 0.0), (double)(size - 1)); }
+
+  static double cubic_weight(double t, double a) {
+    t = std::fabs(t);
+    const double near = ((a + 2) * t - (a + 3)) * t * t + 1, far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a;
+    return t <= 1 ? near : t < 2 ? far : 0.0;
+  }
+
+  template <class T> void fill(Sums<T> *sums) const {
+    if (antialias) return fill_wide(sums);
+    if (cubic)
+      return sums->fill(out, 4, [&](int64_t i, int64_t k, double *weight) {
+        const double at = source(i), place = std::floor(at) + (double)(k - 1);
+        *weight = cubic_weight(at - place, -0.75);
+        return inside(place);
+      });
+    sums->fill(out, 2, [&](int64_t i, int64_t k, double *weight) {
+      const double at = std::max(source(i), 0.0), low = std::min(std::floor(at), (double)(size - 1));
+      *weight = k ? at - low : 1 - (at - low);
+      return inside(low + (double)k);
+    });
+  }
+
+  // By a filter that is as wide as the reduction.
+  template <class T> void fill_wide(Sums<T> *sums) const {
+    const double width = std::max(step(), 1.0), reach = cubic ? 2 * width : width;
+    const int64_t taps = 2 * (int64_t)std::ceil(reach) + 1;
+    std::vector<double> row((size_t)taps);
+    sums->fill(out, taps, [&](int64_t i, int64_t k, double *weight) {
+      const double centre = ((double)i + 0.5) * step(), first = std::floor(centre - reach + 0.5);
+      if (!k) {
+        double sum = 0;
+        for (int64_t j = 0; j < taps; j++) {
+          const double place = first + (double)j, away = (place + 0.5 - centre) / width;
+          const double share = cubic ? cubic_weight(away, -0.5) : std::max(1 - std::fabs(away), 0.0);
+          sum += row[(size_t)j] = place >= 0 && place < (double)size ? share : 0.0;
+        }
+        for (double &share : row) share /= sum;
+      }
+      *weight = row[(size_t)k];
+      return inside(first + (double)k);
+    });
+  }
+};
+
+template <class T> void resampled(WeftTensor *out, WeftTensor *given, const Resizing &how, int dim, bool back) {
   Sums<T> sums, turned;
-  if (!sums.read(reinterpret_cast<const int64_t *>(weft_data(places)), reinterpret_cast<const T *>(weft_data(weights)), count, taps, size)) return false;
-  if (back) turned = sums.turned(size);
+  how.fill(&sums);
+  if (back) turned = sums.turned(how.size);
   Sums<T> &used = back ? turned : sums;
   int64_t outer = 1, inner = 1;
   for (int d = 0; d < dim; d++) outer *= out->sizes[d];
   for (int d = dim + 1; d < WEFT_NDIM(out); d++) inner *= out->sizes[d];
-  const int64_t long_side = given->sizes[dim];
-  ResampleJob<T> job = {&used, reinterpret_cast<const T *>(weft_data(given)), reinterpret_cast<T *>(weft_data(out)), long_side, inner, back};
-  const int64_t work = outer * inner * count * taps;
+  const int64_t length = given->sizes[dim], products = (int64_t)sums.at.size();
+  ResampleJob<T> job = {&used, reinterpret_cast<const T *>(weft_data(given)), reinterpret_cast<T *>(weft_data(out)), length, inner, back};
+  const int64_t work = outer * inner * products;
   if (inner == 1) {
-    if (used.most && used.most <= (back ? kPadded : INT32_MAX)) used.make_columns((int32_t)long_side);
+    if (used.most && used.most <= (back ? kPadded : INT32_MAX)) used.make_columns((int32_t)length);
     else job.padded = false;
-    Loop::parallel(work, outer, count * taps, ResampleJob<T>::elements, &job);
+    Loop::parallel(work, outer, products, ResampleJob<T>::elements, &job);
   } else {
-    Loop::parallel(work, outer * used.n, std::max<int64_t>(inner * count * taps / used.n, 1), ResampleJob<T>::vectors, &job);
+    Loop::parallel(work, outer * used.n, std::max<int64_t>(inner * products / used.n, 1), ResampleJob<T>::vectors, &job);
   }
-  return true;
 }
 
-// (out, input, places, weights, dim); of the derivative (out, grad, places, weights, dim, size)
+// (out, input, dim, out_size, scale, cubic, align, antialias); of the derivative (out, grad, dim, size, scale, cubic, align, antialias)
 template <bool back> PyObject *resample_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  int64_t dim;
-  WeftTensor *out = nargs == (back ? 6 : 5) ? dense(args[0]) : nullptr, *given = out ? plain(args[1]) : nullptr;
-  WeftTensor *places = given ? dense(args[2]) : nullptr, *weights = places ? dense(args[3]) : nullptr;
-  if (!weights || !exact_int(args[4], &dim) || dim < 0 || dim >= WEFT_NDIM(out) || WEFT_NDIM(given) != WEFT_NDIM(out)) return not_for_these();
+  int64_t dim, size;
+  Resizing how = {};
+  WeftTensor *out = nargs == 8 ? dense(args[0]) : nullptr, *given = out ? plain(args[1]) : nullptr;
+  if (!given || !exact_int(args[2], &dim) || !exact_int(args[3], &size) || dim < 0 || dim >= WEFT_NDIM(out) || WEFT_NDIM(given) != WEFT_NDIM(out)) return not_for_these();
+  if (!exact_bool(args[5], &how.cubic) || !exact_bool(args[6], &how.align) || !exact_bool(args[7], &how.antialias)) return not_for_these();
+  if (args[4] != Py_None) {
+    if (!PyFloat_Check(args[4]) && !PyLong_Check(args[4])) return not_for_these();
+    how.scale = PyFloat_AsDouble(args[4]);
+    if (!(how.scale > 0)) return PyErr_Clear(), not_for_these();
+  }
   const int dtype = WEFT_DTYPE(out);
-  if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || WEFT_DTYPE(given) != dtype || WEFT_DTYPE(weights) != dtype || WEFT_DTYPE(places) != WEFT_INT64) return not_for_these();
-  if (WEFT_NDIM(places) != 2 || WEFT_NDIM(weights) != 2 || places->sizes[0] != weights->sizes[0] || places->sizes[1] != weights->sizes[1]) return not_for_these();
+  if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || WEFT_DTYPE(given) != dtype || out->sizes[dim] != size) return not_for_these();
   for (int d = 0; d < WEFT_NDIM(out); d++)
     if (d != dim && out->sizes[d] != given->sizes[d]) return not_for_these();
-  if (!out->numel || !given->numel || !places->numel || (back ? given : out)->sizes[dim] != places->sizes[0]) return not_for_these();
-  if (out->sizes[dim] >= INT32_MAX || given->sizes[dim] >= INT32_MAX || places->numel >= INT32_MAX) return not_for_these();
+  how.out = (back ? given : out)->sizes[dim], how.size = (back ? out : given)->sizes[dim];
+  if (!out->numel || !given->numel || !(how.step() < 1e6)) return not_for_these();
+  if (how.out >= INT32_MAX / (4 * ((int64_t)how.step() + 2)) || how.size >= INT32_MAX) return not_for_these();
   Ref kept = row_major(given);
   if (!kept) return PyErr_Occurred() ? nullptr : not_for_these();
   WeftTensor *from = as_tensor(kept.get());
-  const bool done = dtype == WEFT_FLOAT32 ? resampled<float>(out, from, places, weights, (int)dim, back) : resampled<double>(out, from, places, weights, (int)dim, back);
-  return done ? written() : not_for_these();
+  if (dtype == WEFT_FLOAT32) resampled<float>(out, from, how, (int)dim, back);
+  else resampled<double>(out, from, how, (int)dim, back);
+  return written();
 }
 
 }  // namespace

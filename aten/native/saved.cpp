@@ -260,7 +260,7 @@ bool holds_tensors(PyObject *item) {
     return false;
   }
   bool plain = item == Py_None || PyLong_Check(item) || PyFloat_Check(item) || PyUnicode_Check(item) ||
-               Py_TYPE(item) == saved_meta_type || Py_TYPE(item) == dtype_type;
+               Py_TYPE(item) == saved_meta_type || (PyObject *)Py_TYPE(item) == meta_factory || Py_TYPE(item) == dtype_type;
   return !plain;
 }
 

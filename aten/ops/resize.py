@@ -111,11 +111,8 @@ def _resized(
     # Then the last dim, whose elements are gathered one by one, while the others are short.
     ordered = first_ones + [dim for dim, less in zip(dims, shrinks) if not less][::-1]
     for d, o, s, f in [dim for dim in reversed(dims) if not known_equal(dim[1], dim[2])] if of_bytes else ordered:
-        if antialias:
-            places, weights = _smooth_taps(o, s, align, f, mode == "bicubic")
-        else:
-            places, weights = _joined(_cubic_taps(o, s, align, f) if mode == "bicubic" else _linear_taps(o, s, align, f))
-        x = _resample_bytes(x, places, weights, d, s) if of_bytes else resample(x, places, weights.to(x.dtype), d)
+        how = f, mode == "bicubic", align, antialias
+        x = _resample_bytes(x, *_taps(o, s, *how), d, s) if of_bytes else resample(x, d, o, *how)
     return x.to(dtype)
 
 
@@ -131,52 +128,68 @@ def _resample_bytes(x: Any, places: Any, weights: Any, d: int, size: Any) -> Any
     return ((sums + scale * 0.5) / scale).floor().clamp(0, 255)
 
 
-def _joined(taps: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    places, weights = zip(*taps)
-    return ops.stack(list(places), 1), ops.stack(list(weights), 1)
-
-
 # ------------------------------------------------------------------------------------------------------------ sums
-@op("resample(Tensor input, Tensor places, Tensor weights, int dim) -> Tensor", tags=["fused", "function_only", "hidden"])
-def resample(input: Meta, places: Meta, weights: Meta, dim: int) -> Meta:
-    """Element o along dim (not negative) is the sum over k of weights[o, k] * input[places[o, k]]."""
-    return input.like(sizes=(*input.sizes[:dim], places.sizes[0], *input.sizes[dim + 1 :]))
+@op(
+    "resample(Tensor input, int dim, int out, float? scale, bool cubic, bool align, bool antialias) -> Tensor",
+    tags=["fused", "function_only", "hidden"],
+)
+def resample(input: Meta, dim: int, out: Any, scale: Any, cubic: bool, align: bool, antialias: bool) -> Meta:
+    """A dim (not negative) resized to `out` elements, of which each is the sum of some of the input's, weighed (`_taps`)."""
+    return Meta.contiguous((*input.sizes[:dim], out, *input.sizes[dim + 1 :]), input.dtype, input.device)
 
 
 @op(
-    "resample_backward(Tensor grad, Tensor places, Tensor weights, int dim, int size) -> Tensor",
+    "resample_backward(Tensor grad, int dim, int size, float? scale, bool cubic, bool align, bool antialias) -> Tensor",
     tags=["fused", "function_only", "hidden"],
 )
-def resample_backward(grad: Meta, places: Meta, weights: Meta, dim: int, size: Any) -> Meta:
+def resample_backward(grad: Meta, dim: int, size: Any, scale: Any, cubic: bool, align: bool, antialias: bool) -> Meta:
     """The gradient of an input of `resample` with `size` elements along dim."""
-    return grad.like(sizes=(*grad.sizes[:dim], size, *grad.sizes[dim + 1 :]))
+    return Meta.contiguous((*grad.sizes[:dim], size, *grad.sizes[dim + 1 :]), grad.dtype, grad.device)
 
 
-def _columns(x: Any, places: Any, weights: Any, dim: int) -> list[tuple[Any, Any]]:
-    """The k-th place of all sums and its weights, which have the dims of x, for each k."""
-    sizes = [1] * dim + [-1] + [1] * (x.ndim - dim - 1)
-    taps = range(int(places.shape[1]))
-    return [(ops.select(places, 1, k), ops.select(weights, 1, k).reshape(sizes)) for k in taps]
+def _taps(out: Any, size: Any, scale: Any, cubic: bool, align: bool, antialias: bool) -> tuple[Any, Any]:
+    """(places, weights), both [out, k]: what each element of the result is the weighed sum of. (Natively: resample_kernels.cpp.)"""
+    if antialias:
+        return _smooth_taps(out, size, align, scale, cubic)
+    places, weights = zip(*(_cubic_taps if cubic else _linear_taps)(out, size, align, scale))
+    return ops.stack(list(places), 1), ops.stack(list(weights), 1)
+
+
+def _columns(x: Any, *taps: Any) -> list[tuple[Any, Any]]:
+    """The k-th place of all sums and its weights, for each k."""
+    places, weights = _taps(*taps)
+    return [(ops.select(places, 1, k), ops.select(weights, 1, k).to(x.dtype)) for k in range(int(places.shape[1]))]
 
 
 @resample.decompose
-def _(input, places, weights, dim):
-    return sum(ops.index_select(input, dim, at) * weight for at, weight in _columns(input, places, weights, dim))
+def _(input, dim, out, *how):
+    along = [1] * dim + [-1] + [1] * (input.ndim - dim - 1)
+    taps = _columns(input, out, input.shape[dim], *how)
+    return sum(ops.index_select(input, dim, at) * weight.reshape(along) for at, weight in taps)
 
 
 @resample_backward.decompose
-def _(grad, places, weights, dim, size):
+def _(grad, dim, size, *how):
     place, matrix = ops.arange(size, device=grad.device), 0.0
-    for k in range(int(places.shape[1])):  # (products with mostly zeros, but no place is written twice)
-        at, weight = ops.select(places, 1, k), ops.select(weights, 1, k)
-        matrix = matrix + ops.eq(place.unsqueeze(1), at).to(weights.dtype) * weight
+    for at, weight in _columns(grad, grad.shape[dim], size, *how):  # (products with mostly zeros, but no place is written twice)
+        matrix = matrix + ops.eq(place.unsqueeze(1), at).to(weight.dtype) * weight
     return ops.movedim(ops.movedim(grad, dim, -1) @ ops.transpose(matrix, 0, 1), -1, dim)
 
 
 resample.kernel(by_definition(lambda *args: resample.decompose_fn(*args)))
 resample_backward.kernel(by_definition(lambda *args: resample_backward.decompose_fn(*args)))
-resample.vjp(lambda g, input, places, weights, dim: (resample_backward(g, places, weights, dim, input.shape[dim]), None, None))
-resample_backward.vjp(lambda g, places, weights, dim: (resample(g, places, weights, dim), None, None))
+
+
+@resample.vjp
+def _(g, input_meta, dim, scale, cubic, align, antialias):
+    return resample_backward(g, dim, input_meta.sizes[dim], scale, cubic, align, antialias)
+
+
+@resample_backward.vjp
+def _(g, grad_meta, dim, scale, cubic, align, antialias):
+    return resample(g, dim, grad_meta.sizes[dim], scale, cubic, align, antialias)
+
+
 resample.whole = resample_backward.whole = True
 
 

@@ -1,5 +1,7 @@
 """A native kernel gives what the op's NumPy kernel gives, and leaves to it what it has no loop for."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -176,13 +178,12 @@ def of_part_means(name, dtype):
 
 @calls_of("resample", "resample_backward")
 def of_resample(name, dtype):
-    floats = dtype if dtype in ("float32", "float64") else "float32"
-    for taps in (1, 2, 3, 20):
+    for how in itertools.product((False, True), repeat=3):
         for sizes, dim in (((4, 7), 1), ((2, 7, 5), 1), ((7,), 0), ((3, 7, 1), 1)):
-            places, weights = index(7, 11, taps), tensor(11, taps, dtype=floats).nan_to_num(0.5, 2, -2)
-            back = name == "resample_backward"
-            x = tensor(*sizes[:dim], 11 if back else 7, *sizes[dim + 1 :], dtype=dtype, layout="turned").nan_to_num(0.5, 2, -2)
-            yield (x, places, weights, dim, 7) if back else (x, places, weights, dim)
+            for out, scale in ((11, None), (3, None), (1, None), (10, 1.5), (2, 0.3)):
+                given, wanted = (out, 7) if name == "resample_backward" else (7, out)
+                x = tensor(*sizes[:dim], given, *sizes[dim + 1 :], dtype=dtype, layout="turned")
+                yield x.nan_to_num(0.5, 2, -2), dim, wanted, scale, *how
 
 
 @calls_of("ctc_alignments", "ctc_alignments_backward")
@@ -359,7 +360,7 @@ def transforms(name, dtype):
             )
 
 
-ROUNDED = """ctc_alignments ctc_alignments_backward mm bmm part_means part_means_backward
+ROUNDED = """resample resample_backward ctc_alignments ctc_alignments_backward mm bmm part_means part_means_backward
 polygamma image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
 sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values
 cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_triangular_matrix solve_factored""".split()

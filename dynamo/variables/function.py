@@ -310,8 +310,11 @@ class ClosureVariable(PythonFunction):
             pairs = [(ConstantVariable(k), v) for k, v in self.kwdefault_values.items()]
             made = values.dict_(pairs) if pairs else NONE
         elif name == "__annotations__":
-            if self.annotations is None and self.annotate is not None:
-                self.annotations = self.annotate.call(frame, [ConstantVariable(1)], {})  # VALUE
+            annotate = self.annotate
+            if "__annotate__" in types.FunctionType.__dict__:  # (3.14) which may have been set, as functools.wraps does
+                annotate = self.told(frame, "__annotate__") or annotate
+            if self.annotations is None and annotate is not None and not annotate.is_same(NONE):
+                self.annotations = annotate.call(frame, [ConstantVariable(1)], {})  # VALUE
             made = self.annotations or values.dict_()
         elif name == "__annotate__":
             return self.annotate or NONE

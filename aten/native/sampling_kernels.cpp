@@ -104,7 +104,7 @@ template <class T> struct Sampler {
         x = even ? rest + start : span - rest + start;
       }
     }
-    if (!(x >= 0 && x <= n - 1)) *slope = 0;
+    if (!(x > 0 && x < n - 1)) *slope = 0; // as PyTorch's, on the border too
     return x > n - 1 ? n - 1 : x >= 0 ? x : (T)0;  // NaN lies at 0
   }
 

@@ -33,7 +33,10 @@ def _inside(x: Any, size: int, padding: str, align: bool) -> Any:
     """Coordinates moved into the image as the padding mode says (zeros: not moved); NaN lies at 0."""
     if padding == "reflection":
         x = _reflected(x, 0, 2 * (size - 1)) if align else _reflected(x, -1, 2 * size - 1)
-    return x if padding == "zeros" else ops.where(ops.isnan(x), 0.0, x.clamp(0, size - 1))
+    if padding == "zeros":
+        return x
+    edge = ops.where(ops.isnan(x), 0.0, x.clamp(0, size - 1)).detach()
+    return ops.where((x > 0) & (x < size - 1), x, edge)  # (without a slope on the border itself, as in PyTorch)
 
 
 def _pixels(image: Any, at: list[Any]) -> Any:

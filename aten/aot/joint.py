@@ -117,13 +117,14 @@ def trace_joint(
     joint.overwritten = level.overwritten
     level.history.clear()
     graph.output((tuple(fresh), tuple(new_values), tuple(grads)))
+    dce(graph)
+    made = [_made(n) if training else None for n in fresh]
+    unread = {n for n in made if n is not None and _only_given(graph, n)}
     if plain:
         cleanup(graph)
         if not settings.exact and simplify(graph):
             cleanup(graph)
-    else:
-        dce(graph)
-    _separate_outputs(graph)
+    _separate_outputs(graph, made, unread)
     return joint
 
 
@@ -230,15 +231,40 @@ def _root(node: Node) -> Node:
     return node
 
 
-def _separate_outputs(graph: Graph) -> None:
+def _made(node: Node) -> Node:
+    """The node that made the memory which `node` shows, past what gives its argument itself."""
+    while True:
+        node = _root(node)
+        if not (is_op(node.target) and node.target.name in ("cast", "row_major") and node.meta["val"] == node.args[0].meta["val"]):
+            return node
+        node = node.args[0]
+
+
+def _only_given(graph: Graph, node: Node) -> bool:
+    """Whether nobody reads the node's memory but who gets the results."""
+    pending = [node]
+    while pending:
+        for user in pending.pop().users:
+            if user.op == "call_function" and is_op(user.target) and user.target.kind == "view":
+                pending.append(user)
+            elif user is not graph.output_node:
+                return False
+    return True
+
+
+def _separate_outputs(graph: Graph, made: list[Node | None], unread: set[Node]) -> None:
     """No two outputs of the forward may share memory, nor share it with an input: the second is a clone, laid out as what
-    it copies."""
+    it copies. So is one that has become another value, which backward may read: the caller may write into its own. (`made`: what
+    made the memory of each as it was captured; `unread`: those that nobody read.)
+    """
     fresh, new_values, grads = graph.output_node.args[0]
     taken: set[Node] = set()
+    left = set(graph.nodes)
 
-    def own(node: Node) -> Node:
+    def own(node: Node, made: Node | None = None) -> Node:
         root = _root(node)
-        if root.op not in ("placeholder", "get_attr") and root not in taken:
+        other = made is not None and (made not in left or made in unread) and not _only_given(graph, root)
+        if root.op not in ("placeholder", "get_attr") and root not in taken and not other:
             taken.add(root)
             return node
         with graph.inserting_before(graph.output_node):
@@ -246,7 +272,7 @@ def _separate_outputs(graph: Graph) -> None:
         copy.meta["val"] = copy.meta["val"].like(strides=dense_strides(node.meta["val"]))
         return copy
 
-    graph.output_node.args = ((tuple(map(own, fresh)), tuple(map(own, new_values)), grads),)
+    graph.output_node.args = ((tuple(map(own, fresh, made)), tuple(map(own, new_values)), grads),)
 
 
 __all__ = ["Joint", "trace_joint"]

@@ -62,7 +62,10 @@ def _prepare(
     name: str, input: Any, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, ...]:
     if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor, but got input of size {show(input.shape)}")
+        given = f"Expected {n + 1}D or {n + 2}D (batch mode) tensor"
+        if name.startswith("max_pool1d"):
+            raise RuntimeError(f"max_pool1d: {given} with optional 0 dim batch size for input, but got:{show(input.shape)}")
+        raise RuntimeError(f"{name}: {given}, but got input of size {show(input.shape)}")
     if name.startswith("max") and any(is_empty(s) for s in input.shape[input.ndim - n - 1 :]):
         raise RuntimeError(
             f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:"

@@ -199,3 +199,46 @@ def test_what_no_gradient_needs_is_overwritten_in_the_graph():
     x = weft.tensor([0.3, 0.7], requires_grad=True)
     found, expected = weft.compile(program, backend=backend)(x), program(x)
     assert found[0].tolist() == pytest.approx(expected[0].tolist()) and seen == [True]
+
+
+COPIES = {  # what is returned beside a value that a derivative saves, and is memory of its own
+    "clone": lambda y: y.clone(),
+    "times one": lambda y: y * 1,
+    "less nothing": lambda y: y - 0,
+    "padded by nothing": lambda y: weft.nn.functional.pad(y, (0, 0)),
+    "read again": lambda y: (y * 1)[:, :2],
+    "contiguous of a copy": lambda y: y.clone().contiguous(),
+}
+
+
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("backend", ["aot_eager_decomp_partition", "inductor"])
+def test_copies_that_are_returned_may_be_written(copy, backend):
+    def program(x):
+        y = x.sin()
+        return y * y.sum(), copy(y), x.sin()
+
+    found = []
+    for f in (program, weft.compile(program, backend=backend)):
+        x = weft.tensor([[0.3, 0.7, 0.9], [1.0, 0.1, 0.2]], requires_grad=True)
+        out, copied, again = f(x)
+        with weft.no_grad():
+            copied.zero_()
+            again.zero_()
+        found.append(weft.autograd.grad(out.sum(), x)[0])
+    weft.testing.assert_close(*found)
+
+
+def test_a_copy_that_the_function_writes_by_index_is_not_what_is_saved():
+    def program(x, w):
+        y = x - x.mean(0, keepdim=True)
+        copied = y * 1
+        copied[copied[:, 0] > 0] *= w
+        return copied, y.sum(0, keepdim=True) * y
+
+    found = []
+    for f in (program, weft.compile(program)):
+        x, w = (weft.arange(n).reshape(-1, 2).square().cos().requires_grad_() for n in (10.0, 2.0))
+        found.append(weft.autograd.grad(sum(t.square().sum() for t in f(x, w[0])), (x, w)))
+    for a, b in zip(*found):
+        weft.testing.assert_close(a, b)

@@ -107,7 +107,7 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     "convolution_weight": lambda fn: _if_depthwise(fn, _channels_of_gradient),
     **dict.fromkeys(("kthvalue", "median_dim", "nanmedian_dim", "mode"), _unless_on_cpu),  # (one of a row takes no sort there)
     # Decomposed these are products with mostly zeros, or sums of what is gathered.
-    **dict.fromkeys(("part_means", "part_means_backward", "resample", "resample_backward"), _unless_on_cpu),
+    **dict.fromkeys(("part_means", "part_means_backward", "resample", "resample_backward", "resample_bytes"), _unless_on_cpu),
     **dict.fromkeys(("ctc_alignments", "ctc_alignments_backward"), _unless_on_cpu),  # (decomposed each frame is some nodes)
     "unfold_backward": lambda fn: _unless_on_cpu(windows_added),
 }

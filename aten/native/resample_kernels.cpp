@@ -36,6 +36,13 @@ namespace {
 WEFT_SUMS(float)
 WEFT_SUMS(double)
 
+WEFT_CLONES void add_bytes(const uint8_t *a, int32_t weight, int64_t n, int32_t *__restrict sums) {
+  for (int64_t i = 0; i < n; i++) sums[i] += a[i] * weight;
+}
+WEFT_CLONES void to_bytes(const int32_t *sums, int bits, int64_t n, uint8_t *__restrict out) {
+  for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)std::min(std::max(sums[i] >> bits, 0), 255);
+}
+
 constexpr int64_t kPadded = 16; // the most elements a sum of gathered ones is filled up to
 
 // What each of `n` sums takes: those of sum i are begin[i] .. begin[i + 1] - 1.
@@ -188,17 +195,43 @@ struct Resizing {
   }
 };
 
-template <class T> void resampled(WeftTensor *out, WeftTensor *given, const Resizing &how, int dim, bool back) {
+// (out, input, dim, out_size, scale, cubic, align, antialias); of the derivative (out, grad, dim, size, scale, cubic, align, antialias)
+struct Call {
+  WeftTensor *out, *given;
+  int64_t dim;
+  Resizing how = {};
+
+  bool read(PyObject *const *args, Py_ssize_t nargs, bool back) {
+    int64_t size;
+    out = nargs == 8 ? dense(args[0]) : nullptr, given = out ? plain(args[1]) : nullptr;
+    if (!given || !exact_int(args[2], &dim) || !exact_int(args[3], &size) || dim < 0 || dim >= WEFT_NDIM(out) || WEFT_NDIM(given) != WEFT_NDIM(out)) return false;
+    if (!exact_bool(args[5], &how.cubic) || !exact_bool(args[6], &how.align) || !exact_bool(args[7], &how.antialias)) return false;
+    if (args[4] != Py_None) {
+      if (!PyFloat_Check(args[4]) && !PyLong_Check(args[4])) return false;
+      how.scale = PyFloat_AsDouble(args[4]);
+      if (!(how.scale > 0)) return PyErr_Clear(), false;
+    }
+    if (WEFT_DTYPE(given) != WEFT_DTYPE(out) || out->sizes[dim] != size || !out->numel || !given->numel) return false;
+    for (int d = 0; d < WEFT_NDIM(out); d++)
+      if (d != dim && out->sizes[d] != given->sizes[d]) return false;
+    how.out = (back ? given : out)->sizes[dim], how.size = (back ? out : given)->sizes[dim];
+    return how.step() < 1e6 && how.out < INT32_MAX / (4 * ((int64_t)how.step() + 2)) && how.size < INT32_MAX;
+  }
+  int64_t inner() const {
+    int64_t n = 1;
+    for (int d = (int)dim + 1; d < WEFT_NDIM(out); d++) n *= out->sizes[d];
+    return n;
+  }
+};
+
+template <class T> void resampled(const Call &call, WeftTensor *given, bool back) {
   Sums<T> sums, turned;
-  how.fill(&sums);
-  if (back) turned = sums.turned(how.size);
+  call.how.fill(&sums);
+  if (back) turned = sums.turned(call.how.size);
   Sums<T> &used = back ? turned : sums;
-  int64_t outer = 1, inner = 1;
-  for (int d = 0; d < dim; d++) outer *= out->sizes[d];
-  for (int d = dim + 1; d < WEFT_NDIM(out); d++) inner *= out->sizes[d];
-  const int64_t length = given->sizes[dim], products = (int64_t)sums.at.size();
-  ResampleJob<T> job = {&used, reinterpret_cast<const T *>(weft_data(given)), reinterpret_cast<T *>(weft_data(out)), length, inner, back};
-  const int64_t work = outer * inner * products;
+  const int64_t inner = call.inner(), outer = call.out->numel / (inner * used.n);
+  const int64_t length = given->sizes[call.dim], products = (int64_t)sums.at.size(), work = outer * inner * products;
+  ResampleJob<T> job = {&used, reinterpret_cast<const T *>(weft_data(given)), reinterpret_cast<T *>(weft_data(call.out)), length, inner, back};
   if (inner == 1) {
     if (used.most && used.most <= (back ? kPadded : INT32_MAX)) used.make_columns((int32_t)length);
     else job.padded = false;
@@ -208,35 +241,98 @@ template <class T> void resampled(WeftTensor *out, WeftTensor *given, const Resi
   }
 }
 
-// (out, input, dim, out_size, scale, cubic, align, antialias); of the derivative (out, grad, dim, size, scale, cubic, align, antialias)
 template <bool back> PyObject *resample_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  int64_t dim, size;
-  Resizing how = {};
-  WeftTensor *out = nargs == 8 ? dense(args[0]) : nullptr, *given = out ? plain(args[1]) : nullptr;
-  if (!given || !exact_int(args[2], &dim) || !exact_int(args[3], &size) || dim < 0 || dim >= WEFT_NDIM(out) || WEFT_NDIM(given) != WEFT_NDIM(out)) return not_for_these();
-  if (!exact_bool(args[5], &how.cubic) || !exact_bool(args[6], &how.align) || !exact_bool(args[7], &how.antialias)) return not_for_these();
-  if (args[4] != Py_None) {
-    if (!PyFloat_Check(args[4]) && !PyLong_Check(args[4])) return not_for_these();
-    how.scale = PyFloat_AsDouble(args[4]);
-    if (!(how.scale > 0)) return PyErr_Clear(), not_for_these();
-  }
-  const int dtype = WEFT_DTYPE(out);
-  if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || WEFT_DTYPE(given) != dtype || out->sizes[dim] != size) return not_for_these();
-  for (int d = 0; d < WEFT_NDIM(out); d++)
-    if (d != dim && out->sizes[d] != given->sizes[d]) return not_for_these();
-  how.out = (back ? given : out)->sizes[dim], how.size = (back ? out : given)->sizes[dim];
-  if (!out->numel || !given->numel || !(how.step() < 1e6)) return not_for_these();
-  if (how.out >= INT32_MAX / (4 * ((int64_t)how.step() + 2)) || how.size >= INT32_MAX) return not_for_these();
-  Ref kept = row_major(given);
+  Call call;
+  if (!call.read(args, nargs, back)) return not_for_these();
+  const int dtype = WEFT_DTYPE(call.out);
+  if (dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) return not_for_these();
+  Ref kept = row_major(call.given);
   if (!kept) return PyErr_Occurred() ? nullptr : not_for_these();
-  WeftTensor *from = as_tensor(kept.get());
-  if (dtype == WEFT_FLOAT32) resampled<float>(out, from, how, (int)dim, back);
-  else resampled<double>(out, from, how, (int)dim, back);
+  if (dtype == WEFT_FLOAT32) resampled<float>(call, as_tensor(kept.get()), back);
+  else resampled<double>(call, as_tensor(kept.get()), back);
+  return written();
+}
+
+// Bytes by whole weights: `bits` of them behind the point, so many that the largest still has 15 (as PyTorch's kernels for images).
+struct BytesJob {
+  std::vector<int64_t> begin;
+  std::vector<int32_t> at, weight;
+  int bits = 0;
+  int64_t n, size, inner;
+  const uint8_t *from;
+  uint8_t *to;
+
+  // Elements that one sum takes twice, at the border, are taken once by the sum of their weights, in the order of places.
+  void read(const Sums<double> &sums) {
+    double most = 0;
+    std::vector<std::pair<int32_t, double>> merged;
+    begin.assign(1, 0);
+    for (int64_t i = 0; i < sums.n; i++) {
+      const size_t first = merged.size();
+      for (int64_t k = sums.begin[(size_t)i]; k < sums.begin[(size_t)i + 1]; k++) {
+        const int32_t place = sums.at[(size_t)k];
+        if (merged.size() > first && merged.back().first == place) merged.back().second += sums.weight[(size_t)k];
+        else merged.emplace_back(place, sums.weight[(size_t)k]);
+      }
+      for (size_t k = first; k < merged.size(); k++) most = std::max(most, merged[k].second);
+      begin.push_back((int64_t)merged.size());
+    }
+    while (bits < 22 && std::floor(most * (double)(2 << bits) + 0.5) < 32768.0) bits++;
+    for (auto &one : merged) {
+      const double scaled = one.second * (double)(1 << bits);
+      at.push_back(one.first), weight.push_back((int32_t)(scaled + (scaled < 0 ? -0.5 : 0.5)));
+    }
+    n = sums.n;
+  }
+  int32_t half() const { return bits ? 1 << (bits - 1) : 0; }
+
+  static void elements(void *context, int64_t first, int64_t last, int64_t) {
+    const BytesJob &job = *static_cast<BytesJob *>(context);
+    std::vector<int32_t> sums((size_t)job.n);
+    for (int64_t r = first; r < last; r++) {
+      const uint8_t *row = job.from + r * job.size;
+      for (int64_t i = 0; i < job.n; i++) {
+        int32_t sum = job.half();
+        for (int64_t k = job.begin[(size_t)i]; k < job.begin[(size_t)i + 1]; k++) sum += row[job.at[(size_t)k]] * job.weight[(size_t)k];
+        sums[(size_t)i] = sum;
+      }
+      to_bytes(sums.data(), job.bits, job.n, job.to + r * job.n);
+    }
+  }
+
+  static void vectors(void *context, int64_t first, int64_t last, int64_t) {
+    const BytesJob &job = *static_cast<BytesJob *>(context);
+    std::vector<int32_t> sums((size_t)job.inner);
+    for (int64_t r = first; r < last; r++) {
+      const int64_t outer = r / job.n, i = r % job.n;
+      std::fill(sums.begin(), sums.end(), job.half());
+      for (int64_t k = job.begin[(size_t)i]; k < job.begin[(size_t)i + 1]; k++)
+        add_bytes(job.from + (outer * job.size + job.at[(size_t)k]) * job.inner, job.weight[(size_t)k], job.inner, sums.data());
+      to_bytes(sums.data(), job.bits, job.inner, job.to + r * job.inner);
+    }
+  }
+};
+
+// (out, input, dim, out_size, scale, cubic, align, antialias) of bytes
+PyObject *bytes_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  Call call;
+  if (!call.read(args, nargs, false) || WEFT_DTYPE(call.out) != WEFT_UINT8) return not_for_these();
+  Ref kept = row_major(call.given);
+  if (!kept) return PyErr_Occurred() ? nullptr : not_for_these();
+  Sums<double> sums;
+  call.how.fill(&sums);
+  BytesJob job;
+  job.read(sums);
+  job.from = reinterpret_cast<const uint8_t *>(weft_data(as_tensor(kept.get()))), job.to = reinterpret_cast<uint8_t *>(weft_data(call.out));
+  job.size = call.how.size, job.inner = call.inner();
+  const int64_t outer = call.out->numel / (job.n * job.inner), products = (int64_t)job.at.size();
+  if (job.inner == 1) Loop::parallel(outer * products, outer, products, BytesJob::elements, &job);
+  else Loop::parallel(outer * job.inner * products, outer * job.n, std::max<int64_t>(job.inner * products / job.n, 1), BytesJob::vectors, &job);
   return written();
 }
 
 }  // namespace
 
-const NativeKernel resample_kernels[] = {{"resample", WEFT_KERNEL(resample_kernel<false>)}, {"resample_backward", WEFT_KERNEL(resample_kernel<true>)}, {nullptr, nullptr}};
+const NativeKernel resample_kernels[] = {{"resample", WEFT_KERNEL(resample_kernel<false>)}, {"resample_backward", WEFT_KERNEL(resample_kernel<true>)}, {"resample_bytes", WEFT_KERNEL(bytes_kernel)}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -149,7 +149,7 @@ PROMISED = {
     "recurrent":
         "rnn_tanh rnn_relu lstm gru rnn_tanh_cell rnn_relu_cell lstm_cell gru_cell",
     "resize":
-        "interpolate resample resample_backward upsample_nearest upsample_bilinear",
+        "interpolate resample resample_backward resample_bytes upsample_nearest upsample_bilinear",
     "sampling":
         "grid_sample sample_points sample_points_backward grid_sampler_2d grid_sampler_3d affine_grid",
     "scan":

@@ -105,27 +105,15 @@ def _resized(
             x = ops.index_select(x, d, _nearest(o, s, f, mode == "nearest-exact"))
         return x.to(dtype)
     of_bytes = dtype is dtypes.uint8
-    x = x.to(dtypes.float64 if of_bytes else dtypes.float32) if dtype.itemsize <= 2 else x
+    x = x.to(dtypes.float32) if dtype.itemsize == 2 else x
     shrinks = [bool(o < s) for _, o, s, _ in dims]
     first_ones = [dim for dim, less in zip(dims, shrinks) if less]  # what follows has less to do
     # Then the last dim, whose elements are gathered one by one, while the others are short.
     ordered = first_ones + [dim for dim, less in zip(dims, shrinks) if not less][::-1]
-    for d, o, s, f in [dim for dim in reversed(dims) if not known_equal(dim[1], dim[2])] if of_bytes else ordered:
+    for d, o, _, f in [dim for dim in reversed(dims) if not known_equal(dim[1], dim[2])] if of_bytes else ordered:
         how = f, mode == "bicubic", align, antialias
-        x = _resample_bytes(x, *_taps(o, s, *how), d, s) if of_bytes else resample(x, d, o, *how)
+        x = resample_bytes(x, d, o, *how) if of_bytes else resample(x, d, o, *how)
     return x.to(dtype)
-
-
-def _resample_bytes(x: Any, places: Any, weights: Any, d: int, size: Any) -> Any:
-    """`resample` of bytes: by weights of 15 bits, each dim rounded to bytes, the last first, as PyTorch's kernels for images do."""
-    matrix = ops.sum(ops.eq(places.unsqueeze(2), ops.arange(size, device=x.device)) * weights.unsqueeze(2), [1])
-    powers = ops.arange(23, dtype=dtypes.float64, device=x.device).exp2()
-    fitting = (ops.amax(matrix) * powers + 0.5).floor() < 2.0**15
-    scale = ops.amax(ops.where(fitting, powers, 1.0))
-    matrix = matrix * scale
-    matrix = (matrix + ops.where(matrix < 0, -0.5, 0.5)).trunc()
-    sums = ops.movedim(ops.movedim(x, d, -1) @ ops.transpose(matrix, 0, 1), -1, d)
-    return ((sums + scale * 0.5) / scale).floor().clamp(0, 255)
 
 
 # ------------------------------------------------------------------------------------------------------------ sums
@@ -191,6 +179,33 @@ def _(g, grad_meta, dim, scale, cubic, align, antialias):
 
 
 resample.whole = resample_backward.whole = True
+
+
+@op(
+    "resample_bytes(Tensor input, int dim, int out, float? scale, bool cubic, bool align, bool antialias) -> Tensor",
+    tags=["fused", "function_only", "hidden"],
+)
+def resample_bytes(input: Meta, dim: int, out: Any, scale: Any, cubic: bool, align: bool, antialias: bool) -> Meta:
+    """`resample` of bytes: by weights of 15 bits, rounded to bytes, as PyTorch's kernels for images do."""
+    return Meta.contiguous((*input.sizes[:dim], out, *input.sizes[dim + 1 :]), input.dtype, input.device)
+
+
+@resample_bytes.decompose
+def _(input, dim, out, *how):
+    size = input.shape[dim]
+    places, weights = _taps(out, size, *how)
+    matrix = ops.sum(ops.eq(places.unsqueeze(2), ops.arange(size, device=input.device)) * weights.unsqueeze(2), [1])
+    powers = ops.arange(23, dtype=dtypes.float64, device=input.device).exp2()
+    fitting = (ops.amax(matrix) * powers + 0.5).floor() < 2.0**15
+    scale = ops.amax(ops.where(fitting, powers, 1.0))
+    matrix = matrix * scale
+    matrix = (matrix + ops.where(matrix < 0, -0.5, 0.5)).trunc()
+    x = input.to(dtypes.float64)
+    sums = ops.movedim(ops.movedim(x, dim, -1) @ ops.transpose(matrix, 0, 1), -1, dim)
+    return ((sums + scale * 0.5) / scale).floor().clamp(0, 255).to(dtypes.uint8)
+
+
+resample_bytes.kernel(by_definition(lambda *args: resample_bytes.decompose_fn(*args)))
 
 
 # ---------------------------------------------------------------------------------------------------------- places

@@ -186,6 +186,15 @@ def of_resample(name, dtype):
                 yield x.nan_to_num(0.5, 2, -2), dim, wanted, scale, *how
 
 
+@calls_of("resample_bytes")
+def of_resample_bytes(_, dtype):
+    for how in itertools.product((False, True), repeat=3):
+        for sizes, dim in (((4, 70), 1), ((2, 7, 5), 1), ((7,), 0)):
+            for out, scale in ((11, None), (3, None), (1, None), (int(sizes[dim] * 1.5), 1.5)):
+                x = from_numpy(rng.integers(0, 256, sizes)).to(dtypes.uint8) if dtype == "uint8" else tensor(*sizes, dtype=dtype)
+                yield x, dim, out, scale, *how
+
+
 @calls_of("ctc_alignments", "ctc_alignments_backward")
 def of_ctc(name, dtype):
     labels = from_numpy(np.array([[0, 1, 0, 1, 0], [0, 2, 0, 3, 0], [0, 4, 0, 0, 0], [0, 1, 0, 2, 0]]))
@@ -417,7 +426,8 @@ def test_it_is_the_kernel(name, dtype, monkeypatch):
 @pytest.mark.parametrize("name", KERNELS)
 def test_it_has_a_loop(name):
     integers = ("tril_indices", "triu_indices", "randint_philox", "bincount", "floor_divide", "remainder", "fmod", "gcd")
-    op, dtype = registry[name], "int64" if name in integers else "complex64" if name in COMPLEX else "float32"
+    kinds = [("int64", integers), ("complex64", COMPLEX), ("uint8", ("resample_bytes",)), ("float32", (name,))]
+    op, dtype = registry[name], next(kind for kind, names in kinds if name in names)
     outs = lambda args: () if "dynamic" in op.tags else (results(op, args),)
     assert any(op.native_fn(*outs(args), *args) is not NotImplemented for args in CALLS[name](name, dtype))
 

@@ -56,18 +56,12 @@ class ClassesSeen:
         self.bases_in_c: dict[int, tuple[type, ...]] = {}
         self.kept: list[type] = []  # keeps these ids from being reused
 
-    # What the rest of the world gives.
-    def _saw(self, kind: str, source: Source, name: Any, value: Any) -> None:
-        raise NotImplementedError
+    if TYPE_CHECKING:  # what the rest of the world gives (world.py)
 
-    def known(self, value: Any) -> Variable:
-        raise NotImplementedError
-
-    def lazy(self, value: Any, source: Source) -> Variable:
-        raise NotImplementedError
-
-    def own_attribute(self, obj: Any, source: Source, name: str) -> Variable | None:
-        raise NotImplementedError
+        def _saw(self, kind: str, source: Source, name: Any, value: Any) -> None: ...
+        def known(self, value: Any) -> Variable: ...
+        def lazy(self, value: Any, source: Source) -> Variable: ...
+        def own_attribute(self, obj: Any, source: Source, name: str) -> Variable | None: ...
 
     # ------------------------------------------------------------------------------------------ look-ups
     def on_class(self, cls: type, name: str) -> Any:

@@ -169,6 +169,9 @@ class _OutputPlan:
         base = self.cells.get(id(cell))
         if base is None and self.shared[id(cell)] == 1 and not any(op.name in _OVERLAPPING for op, _ in value.chain):
             return self._add(self.level.read(value))  # a view, but nobody else sees its memory
+        requires_grad = self.level.edge_of(self.level.read(value)) is not None
+        if base is None and requires_grad and self.level.edge_of(cell.payload) is None:
+            return self._add(self.level.read(value))  # a view of what an op made within, which has the op's history alone
         if base is None:
             made = self._add(cell.payload)
             base = self.cells[id(cell)] = (made, self.level.make(cell.payload, cell.meta))
@@ -177,7 +180,6 @@ class _OutputPlan:
         if not value.chain:
             return where
         meta = value.meta
-        requires_grad = self.level.edge_of(self.level.read(value)) is not None
         if requires_grad and any(op.name in CUT for op, _ in value.chain):  # the history is not that of the memory
             return self._add(self.level.read(value))
         layout = (meta.sizes, meta.strides, meta.offset - tensor.meta.offset, value.chain, requires_grad)

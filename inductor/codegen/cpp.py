@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from inductor.codegen import kernel as walk
+from inductor.codegen.cpp_bundle import BundleWriter, bundles
 from inductor.codegen.cpp_loops import NestWriter
 from inductor.codegen.cpp_product import render_product
 from inductor.codegen.cpp_split import split, splits
@@ -83,7 +84,8 @@ def render_kernel(kernel: Kernel, buffers: dict[str, Buffer], hints: dict, range
     for k, nest in enumerate(kernel.body):
         given = (kernel, nest, f"{kernel.name}_{k}", buffers, hints, ranges, isa)
         w = NestWriter(*given)
-        writers.append(StaggeredWriter(*given) if staggers(w) else w)
+        kind = StaggeredWriter if staggers(w) else BundleWriter if bundles(w) else None
+        writers.append(kind(*given) if kind else w)
     if splits(writers[0]):
         functions, body = split(writers[0])
     else:

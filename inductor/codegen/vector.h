@@ -446,10 +446,20 @@ template <class Op, int H, class V> W_INLINE V w_tree(V v) {
   else return w_tree<Op, H / 2>(Op::of(v, w_swap<H>(v)));
 }
 // A[0..count) are the virtual lanes in groups: pairs half the array apart combine first.
-template <class Op, int N, class V> W_INLINE V w_groups(V *a) {
+template <class Op, int N, class V> W_INLINE V w_joined(V *a) {
   for (int h = N / 2; h > 0; h /= 2)
     for (int k = 0; k < h; k++) a[k] = Op::of(a[k], a[k + h]);
-  return w_tree<Op, w_lanes<V> / 2>(a[0]);
+  return a[0];
+}
+template <class Op, int N, class V> W_INLINE V w_groups(V *a) { return w_tree<Op, w_lanes<V> / 2>(w_joined<Op, N>(a)); }
+// The same tree over the lanes of as many rows as there are lanes: lane k of the result is that of row k.
+template <class Op, class V, int H = w_lanes<V> / 2> W_INLINE V w_turned_tree(V *rows) {
+  if constexpr (H == 0) return rows[0];
+  else {
+    _Pragma("GCC unroll 8") for (int k = 0; k < H; k++)
+      rows[k] = Op::of(w_exchange<H, true>(rows[k], rows[k + H]), w_exchange<H, false>(rows[k], rows[k + H]));
+    return w_turned_tree<Op, V, H / 2>(rows);
+  }
 }
 template <class Op, int N, class V> W_INLINE V w_combine(V *a) { return w_groups<Op, N>(a); }
 // NaN is looked for once in all lanes: a step of the tree, on which the next loop waits, is then one instruction.

@@ -21,6 +21,7 @@ _NOT_COMPARED = -(2**63)
 _WORD = 0xFFFFFFFF & ~0x0C000000  # of weft.h's tensor word: all but CONTIGUOUS and INFERENCE
 _WORD_REQUIRES_GRAD = 0x01000000
 _WORD_CONTIGUOUS = 0x04000000
+_WORD_INFERENCE = 0x08000000
 _DEVICE_TYPES = {"cpu": 0, "cuda": 1, "meta": 2}
 # Checks that read dictionaries of their object: worth remembering even for an argument.
 _REMEMBERED = frozenset(
@@ -209,6 +210,9 @@ class GuardCompiler:
         if layout.contiguous is not None:
             mask |= _WORD_CONTIGUOUS
             word |= _WORD_CONTIGUOUS if layout.contiguous else 0
+        if layout.inference is not None:
+            mask |= _WORD_INFERENCE
+            word |= _WORD_INFERENCE if layout.inference else 0
         dims = [_NOT_COMPARED if n is None else n for n in (*layout.sizes, *layout.strides)]
         self._check("TENSOR", guard.source, index, hold(layout.cls), (word, mask, *dims))
 

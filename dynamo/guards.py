@@ -373,11 +373,12 @@ class Layout:
     """What a TENSOR guard compares. Entries of `sizes` and `strides` may be None: not compared (symbolic).
 
     `contiguous` None does not compare; True asks for row-major without gaps, whatever the sizes; False for not that.
+    `inference` None does not compare, or whether it was made under inference_mode (which matters where gradients are recorded).
     """
 
-    __slots__ = ("cls", "dtype", "device", "requires_grad", "sizes", "strides", "contiguous")
+    __slots__ = ("cls", "dtype", "device", "requires_grad", "sizes", "strides", "contiguous", "inference")
 
-    def __init__(self, cls, dtype, device, requires_grad, sizes, strides, contiguous=None):
+    def __init__(self, cls, dtype, device, requires_grad, sizes, strides, contiguous=None, inference=None):
         self.cls = cls
         self.dtype = dtype
         self.device = device
@@ -385,9 +386,10 @@ class Layout:
         self.sizes = tuple(sizes)
         self.strides = tuple(strides)
         self.contiguous = contiguous
+        self.inference = inference
 
     @staticmethod
-    def of(tensor: Any, dynamic: Iterable[int] = (), derived: Iterable[int] = ()) -> Layout:
+    def of(tensor: Any, dynamic: Iterable[int] = (), derived: Iterable[int] = (), inference: bool | None = None) -> Layout:
         """The layout of `tensor`, with the dims of `dynamic` not compared.
 
         With a dynamic dim, a contiguous tensor must stay contiguous and no stride is compared; of another tensor all
@@ -403,11 +405,11 @@ class Layout:
             derived = range(len(strides)) if contiguous else derived
         for d in derived:
             strides[d] = None
-        return Layout(type(tensor), tensor.dtype, tensor.device, tensor.requires_grad, sizes, strides, contiguous)
+        return Layout(type(tensor), tensor.dtype, tensor.device, tensor.requires_grad, sizes, strides, contiguous, inference)
 
     def _key(self):
         where = (id(self.cls), self.dtype, str(self.device), self.requires_grad)
-        return (*where, self.sizes, self.strides, self.contiguous)
+        return (*where, self.sizes, self.strides, self.contiguous, self.inference)
 
     def __hash__(self):
         return hash(self._key())
@@ -430,6 +432,8 @@ class Layout:
             found, wanted = getattr(x, what), getattr(self, what)
             if found != wanted:
                 return what, found, wanted
+        if self.inference is not None and x.is_inference() != self.inference:
+            return "is_inference()", x.is_inference(), self.inference
         if len(x.shape) != len(self.sizes):
             return "ndim", len(x.shape), len(self.sizes)
         for d, (found, wanted) in enumerate(zip(x.shape, self.sizes)):

@@ -155,6 +155,7 @@ class Frame:
         except Raised as raised:
             if not self.unwind(raised):
                 raise  # (not from a frame that holds it: such circles keep the values of the call alive)
+            breaks.let_go(raised)  # nor do the frames of the rule that made it, and the callers' below those
         except Unsupported as e:
             e.places.append(self.place())
             raise

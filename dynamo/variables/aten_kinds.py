@@ -48,7 +48,8 @@ def tensor(frame, value, source) -> Variable:
     meta = input_meta(output, source, value, dims)
     if not isinstance(source, Object):
         derived = [d for d, stride in enumerate(meta.strides) if type(stride) is not int]
-        output.guard(guards.TensorIs(source, guards.Layout.of(value, dims, derived)))
+        inference = aten.Tensor.is_inference(value) if output.entry_ambient & guards.AMBIENT_FLAGS["grad"] else None
+        output.guard(guards.TensorIs(source, guards.Layout.of(value, dims, derived, inference)))
         if getattr(value, ADDRESS, False):
             output.guard_same(source, value)
     node = output.add_input(source, value, meta)

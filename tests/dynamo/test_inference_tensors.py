@@ -93,3 +93,17 @@ def test_what_eager_refuses_of_them_is_refused(use):
             return str(e)
 
     assert answer(weft.compile(f)) == answer(f)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_tensor_of_inference_mode_is_refused_by_what_was_compiled_without(backend):
+    compiled = weft.compile(lambda w, x: (w * x).sum(), backend=backend)
+    w = weft.ones(2, requires_grad=True)
+    with weft.inference_mode():
+        of_inference = weft.ones(2)
+    for _ in range(2):
+        assert compiled(w, weft.ones(2)).item() == 2
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+            compiled(w, of_inference)
+    with weft.no_grad():
+        assert compiled(w, of_inference).item() == 2

@@ -265,3 +265,28 @@ def contextvar(C):
         return y + v.get()
 
     return C(f)(x0())
+
+
+@prog
+def generator_closed_although_a_rule_raised_before(C):
+    log = []
+
+    def counting():
+        try:
+            yield 1
+        finally:
+            log.append("closed")
+
+    def swallowed(x):
+        try:
+            return x.reshape(9)
+        finally:
+            return "finally"
+
+    def f(x):
+        a = swallowed(x)
+        g = counting()
+        return x, a, next(g)
+
+    c = C(f)
+    return c(x0()), list(log), c(x0()), log

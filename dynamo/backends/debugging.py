@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from aten import _native
+from aten.fx.interpreter import Interpreter
+from aten.fx.node import Node
+from aten.op import Op
 from dynamo.backends.common import as_it_is, asserting
 from dynamo.backends.registry import register_backend
 from dynamo.exc import TorchDynamoException
@@ -45,7 +49,37 @@ def aot_eager_decomp_partition(gm: Any, example_inputs: list) -> Callable:
 
 
 def _run(graph: Any, example_metas: Any) -> Callable:
-    return graph.forward
+    if not any(map(_draws, graph.graph.nodes)):
+        return graph.forward
+    return lambda *inputs: _Drawing(graph).run(*inputs)
+
+
+def _draws(node: Node) -> bool:
+    """Whether a node takes random numbers by seed and offset."""
+    return isinstance(node.target, Op) and "random" in node.target.tags and "offset" in [p.name for p in node.target.schema.params]
+
+
+class _Drawing(Interpreter):
+    """Runs a graph whose random numbers were reserved before it began: where an op raises, the generator goes back to what the
+    first one that was not reached would have taken, as if each had drawn for itself."""
+
+    at: Any = None  # the node that runs
+
+    def run_node(self, n: Node) -> Any:
+        self.at = n
+        return super().run_node(n)
+
+    def run(self, *inputs: Any, initial_env: Any = None) -> Any:
+        try:
+            return super().run(*inputs, initial_env=initial_env)
+        except Exception:
+            nodes = list(self.graph.nodes)
+            for n in filter(_draws, nodes[nodes.index(self.at) :]):
+                names = [p.name for p in n.target.schema.params]
+                state = [int(self.value(n.args[names.index(name)])) for name in ("seed", "offset")]
+                _native.default_generator.set_state(tuple(state))
+                break
+            raise
 
 
 for _backend in (eager, eager_noexcept, aot_eager, aot_eager_decomp_partition):

@@ -182,6 +182,12 @@ ARRAY_FUNCTION = Break(
     "its result could differ from NumPy's",
     ("write it with functions listed in dynamo/variables/ndarray_table.py", ALLOW),
 )
+ARRAY_MEMORY = Break(
+    "whose memory an array has",
+    "an array that a graph makes lies in memory of a tensor, NumPy's own array in memory of its own",
+    (ALLOW,),
+)
+FROM_BIRTH = (WRITTEN_UNSEEN, ARRAY_MEMORY)  # what they are about is left to Python from where it was made
 
 
 @record(frozen=True)
@@ -225,7 +231,7 @@ class Unsupported(TorchDynamoException):
     """What was met cannot be captured. `places` go from the innermost traced call outwards.
 
     `born`: the step of the root frame that made a value which cannot be rebuilt; made by Python, it needs not be. (Or that of the
-    operation which is to be left to Python, for WRITTEN_UNSEEN.)
+    operation which is to be left to Python, for those of FROM_BIRTH.)
     """
 
     def __init__(self, reason: Break, detail: str = "", born: int | None = None):

@@ -94,8 +94,8 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
             if e.born is not None:
                 keep_locals(code)
             if break_step is None or broke is None:
-                saved = e.reason is breaks.WRITTEN_UNSEEN and e.born is not None
-                break_step, broke = e.born if saved else root.group_step, e
+                at_once = e.reason in breaks.FROM_BIRTH and e.born is not None
+                break_step, broke = e.born if at_once else root.group_step, e
             elif e.born is not None and e.born < break_step:  # something alive there is left to Python from its birth on
                 break_step = e.born
             else:

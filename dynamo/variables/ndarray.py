@@ -80,6 +80,9 @@ def array_of(tensor: Any) -> np.ndarray:
     return tensor.numpy(force=True)
 
 
+ABOUT_MEMORY = ("flags", "base")  # attributes of an array that tell whether its memory is its own
+
+
 class ArrayVariable(Variable):
     """An ndarray, or with `scalar` a NumPy scalar (what reductions and indexing give).
 
@@ -123,7 +126,15 @@ class ArrayVariable(Variable):
             return frame.values.bound(self, name)
         if frame.world.on_class(self.python_type(), name) is frame.world.MISSING:
             return super().class_attribute(frame, name)
+        if name == "resize":
+            raise Unsupported(breaks.LIFETIME, "ndarray.resize counts the references to the array")
+        if name in ABOUT_MEMORY:
+            raise Unsupported(breaks.ARRAY_MEMORY, f"ndarray.{name}", self.born())
         raise Unsupported(breaks.ARRAY_FUNCTION, f"ndarray.{name}")
+
+    def born(self) -> int | None:
+        """The step that made the array, from where NumPy is to go on if it is asked whose the memory is."""
+        return None if self.scalar or self.source is not None else self.tensor.root.node.meta.get("step")
 
     def method(self, frame, name, args, kwargs):
         if name not in self.rules:

@@ -171,3 +171,19 @@ def test_arrays_are_read_whole_before_they_are_written():
         assert ours.tolist() == theirs.tolist()
         for f, e in zip(found, expected):
             assert f.dtype == e.dtype and f.tolist() == pytest.approx(e.tolist())
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_arrays_made_inside_own_their_memory_where_that_is_asked(backend):
+    def program(a):
+        b, c, d = a * 2, a + 1, a - 1
+        e = c[1:]
+        b.resize(3)
+        return b, c.flags.owndata, d.base is None, e.base is c, e.flags.owndata
+
+    compiled = weft.compile(program, backend=backend)
+    for n in (4, 4, 5):
+        found, *facts = compiled(np.arange(float(n)))
+        expected, *known = program(np.arange(float(n)))
+        same(found, expected)
+        assert facts == known == [True, True, True, False]

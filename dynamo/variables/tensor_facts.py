@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from aten import _native
-from dynamo import guards
+from aten.meta import contiguous_strides
+from aten.op import registry
+from dynamo import breaks, guards
+from dynamo.breaks import Unsupported
 from dynamo.source import Converted
 from dynamo.variables.base import Variable, attribute, method
 from dynamo.variables.constant import NONE, ConstantVariable, boolean
-from dynamo.variables.sequence import SizeVariable, TupleVariable
+from dynamo.variables.sequence import SequenceVariable, SizeVariable, TupleVariable
 from dynamo.variables.symint import symbolic
 
 
@@ -20,9 +24,34 @@ class TensorFacts(Variable):
     meta: Any
     cls: type
     root: Any
+    node: Any
+    value: Any
+    known: Any
+    is_of_subclass: bool
+
+    def requires_grad(self, output) -> bool: ...
 
     def sizes(self, frame) -> SizeVariable:
         return SizeVariable([symbolic(frame, s) for s in self.meta.sizes])
+
+    @method("resize_")
+    def resize(self, frame, *sizes, memory_format=NONE):
+        """A tensor that the graph made shows from now on the first of its elements; one that grows needs memory of its own."""
+        output, meta = frame.output, self.meta
+        own = self.source is None and self.value is None and not self.is_of_subclass and self.root is self
+        if not own or output.graph is not output.frame_graph or self.requires_grad(output) or not memory_format.is_same(NONE):
+            raise Unsupported(breaks.MUTATED_ALIAS, "resize_ changes the layout of a tensor in place")
+        given = sizes[0].unpack(frame) if len(sizes) == 1 and isinstance(sizes[0], SequenceVariable) else sizes
+        wanted = [s.as_python() for s in given]
+        if wanted == list(meta.sizes):
+            return self
+        known = all(type(n) is int and n >= 0 for n in (*wanted, *meta.sizes)) and meta.strides == contiguous_strides(meta.sizes)
+        if not known or math.prod(wanted) > math.prod(meta.sizes):
+            raise Unsupported(breaks.MUTATED_ALIAS, f"resize_ of sizes {list(meta.sizes)} to {wanted}")
+        literal = lambda values: frame.values.literal(frame, tuple(values))
+        made = output.record(frame, registry["as_strided"], [self, literal(wanted), literal(contiguous_strides(tuple(wanted)))], {})
+        self.node, self.meta, self.known = made.node, made.meta, None
+        return self
 
     @attribute("shape")
     def get_shape(self, frame):

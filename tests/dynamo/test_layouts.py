@@ -65,6 +65,28 @@ def test_view_ops_in_place_of_an_argument_are_left_to_eager():
     assert compiled(x).shape == (1, 2) and x.shape == (1, 2)
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_resize_of_what_the_graph_made(backend):
+    def resized(x):
+        y, z = x + 1, x * 2
+        part = y[1]
+        y.resize_(2, 2)
+        z.resize_((5,))
+        part.mul_(2)
+        return y * 3, y.shape, z + 1, y.add_(1), part
+
+    compiled = weft.compile(resized, backend=backend, fullgraph=True)
+    for x in (weft.arange(6.0).reshape(2, 3), weft.ones(2, 3)):
+        weft.testing.assert_close(compiled(x), resized(x))
+
+
+@pytest.mark.parametrize("function", [lambda x: x.resize_(2) * 2, lambda x: (x + 1).resize_(8)[:4] * 2])
+def test_resize_of_an_argument_or_to_more_is_left_to_eager(function):
+    assert weft.compile(function)(weft.ones(4)).tolist() == function(weft.ones(4)).tolist()
+    with pytest.raises(weft._dynamo.exc.Unsupported, match="resize_"):
+        weft.compile(function, fullgraph=True)(weft.ones(4))
+
+
 def test_places_in_a_storage():
     function = lambda x: (x.storage_offset(), x[2:].storage_offset(), (x + 1)[1:].storage_offset(), x + 1)
     assert compilations(function, (weft.arange(6.0),), (weft.arange(6.0) * 2,)) == 1

@@ -7,6 +7,12 @@ This file holds what has no class there: problems of the compiler itself, and li
 import sys
 import warnings
 from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+from aten import _native
+
+OURS = ("aten", "dynamo", "inductor", "weft")  # packages
 
 
 class CompilerWarning(UserWarning):
@@ -35,12 +41,30 @@ _warned: set[str] = set()
 _always = False
 
 
-def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
-    """A warning at the line that called into ops, however many calls of theirs are in between."""
+# By the code of a function of ours that may stand among the callers of an op that warns: (its frame, text, category, once) →
+# whether it deals with the warning. Capture has it told by the captured program, whose lines are none of the callers'.
+hearers: dict[CodeType, Callable[[FrameType, str, type[Warning], bool], bool]] = {}
+
+
+def warn_caller(text: str, category: type[Warning] = UserWarning, once: bool = False) -> None:
+    """A warning at the line of the program that called into ours, however many calls are in between. `once`: in this process."""
+    _native.not_replayed()
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "aten":
+    while frame.f_back is not None and is_ours(frame.f_globals, frame.f_code):
+        hearer = hearers.get(frame.f_code)
+        if hearer is not None and hearer(frame, text, category, once):
+            return
         frame, level = frame.f_back, level + 1
+    if once and not _always and text in _warned:
+        return
+    if once:
+        _warned.add(text)
     warnings.warn(text, category, stacklevel=level)
+
+
+def is_ours(globals: dict[str, Any], code: CodeType) -> bool:
+    """Whether it is code of weft, written or generated."""
+    return str(globals.get("__name__")).partition(".")[0] in OURS or code.co_filename.startswith("<weft")
 
 
 def warn_once(text: str, category: type[Warning] = CompilerWarning, stacklevel: int = 3, about: str | None = None) -> None:

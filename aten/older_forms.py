@@ -3,10 +3,11 @@ addmm(beta, x, alpha, a, b); and add(x, number, alpha)."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Number
 from typing import Any
+
+from aten.errors import warn_caller
 
 _FACTOR = {"add": "alpha", "sub": "alpha", "subtract": "alpha", "addcmul": "value", "addcdiv": "value"}
 _OPERANDS = {"add": 1, "sub": 1, "subtract": 1, "addcmul": 2, "addcdiv": 2}
@@ -37,9 +38,8 @@ def rewritten(name: str, args: Sequence[Any], kwargs: dict[str, Any] | None) -> 
     if name not in _said:
         _said.add(name)
         old = ", ".join("Tensor" if k else "Number" for k in kinds)
-        warnings.warn(
+        warn_caller(
             f"This overload of {name} is deprecated:\n\t{name}({old})\nConsider using one of the following signatures instead:\n"
-            f"\t{name}({', '.join(['Tensor'] * len(tensors))}, *, {', '.join(f'Number {n}' for n in numbers)})",
-            stacklevel=2,
+            f"\t{name}({', '.join(['Tensor'] * len(tensors))}, *, {', '.join(f'Number {n}' for n in numbers)})"
         )
     return tensors, {**numbers, **(kwargs or {})}

@@ -3,7 +3,6 @@
 
 import copy
 import mmap
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from aten import _native
 from aten import dtype as dtypes
 from aten._native import DType, Tensor, UntypedStorage
+from aten.errors import warn_caller
 from aten.tensor import attach, tensor
 
 # ------------------------------------------------------------------------------------------------ untyped
@@ -165,12 +165,11 @@ _CLASSES = {
 }  # fmt: skip
 
 
-def _warn_typed_storage_removal(stacklevel: int = 2) -> None:
-    warnings.warn(
+def _warn_typed_storage_removal() -> None:
+    warn_caller(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. To access "
         "UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()",
-        UserWarning,
-        stacklevel=stacklevel + 1,
+        once=True,
     )
 
 
@@ -519,11 +518,11 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
             f"than actual buffer length ({length} bytes)"
         )
     if view.readonly:
-        warnings.warn(
+        warn_caller(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors: writing in "
             "place raises "
             "here. You may want to copy the buffer to protect its data or make it writable.",
-            stacklevel=2,
+            once=True,
         )
     found = _native.from_numpy(np.frombuffer(buffer, dtype.to_numpy(), count, offset))
     return found.requires_grad_() if requires_grad else found

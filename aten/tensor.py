@@ -237,6 +237,12 @@ def set_fresh(seen: Callable[[Tensor], Tensor]) -> None:
     _fresh = seen
 
 
+COPY_OF_A_TENSOR = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
+)
+
+
 def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor holding a copy of `data`: numbers, nested sequences, arrays, a tensor, or the bytes of a storage.
 
@@ -247,10 +253,7 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
     device = default_device.current() if device is None else device
     leaf_below = False  # a transform has its own; what it takes up may be a leaf outside
     if isinstance(data, Tensor):
-        warn_caller(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
-        )
+        warn_caller(COPY_OF_A_TENSOR)
         result = data.detach().clone() if dtype is None else data.detach().clone().to(dtype)
     elif dtype is not None and isinstance(data, _native.UntypedStorage):  # its bytes, as elements
         result = _native.tensor_on(data, dtype, [data.nbytes() // dtype.itemsize], [1], 0).clone()

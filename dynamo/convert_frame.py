@@ -89,6 +89,9 @@ def compile_frame(code: types.CodeType, function: types.FunctionType, args: dict
         return compile_traced(code, function, args, config, record, scope)
 
 
+errors.hearers[compile_frame.__code__] = lambda *warning: True  # of what is captured, which tells them itself
+
+
 def fx_traced() -> bool:
     """Whether weft.fx.symbolic_trace runs the call: a compiled function has nothing to show it."""
     tracing = sys.modules.get("aten.fx.tracing")
@@ -295,7 +298,9 @@ def call_backend(backend: Any, traced: o.Traced) -> Any:
             counted["calls_captured"] += 1
     ours = trace_rules.is_ours(backend)
     try:
-        compiled = backend(graph if ours else for_users(graph.__dict__["_root"], graph.graph), traced.example_inputs)
+        given = graph if ours else for_users(graph.__dict__["_root"], graph.graph)
+        given.meta["warnings_told"] = True
+        compiled = backend(given, traced.example_inputs)
         if not callable(compiled):
             raise TypeError(f"the backend returned {type(compiled).__name__}, not a callable")
     except Exception as e:
@@ -308,6 +313,7 @@ def call_backend(backend: Any, traced: o.Traced) -> Any:
             e = e.inner_exception
         raise exc.BackendCompilerFailed(users, e) from e
     return compiled
+
 
 
 def direct_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compiled) -> Any:

@@ -78,6 +78,7 @@ class OutputGraph:
         self.used_up: set[Any] = set()  # nodes whose history was walked in the graph, and freed
         self.used_leaves: list[Any] = []  # the tensors from outside where that led
         self.own_leaves: list[Any] = []  # tensors that the graph made to require gradients
+        self.heard: Any = None  # the last warning of a shape rule: behind how many nodes, and its text
         self.has_inference = False  # whether a node was recorded under inference_mode
         self.unrecorded: dict[Variable, int] = {}  # views of what requires grad, made without history, and at which step
         self.copied_views: dict[Variable, int] = {}  # tensors of which the graph has copies for views, and since which step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from aten import _native, autocast, out_dtypes
+from aten import _native, autocast, errors, out_dtypes
 from aten.errors import NoShapeRule
 from aten.meta import Meta, exceeds, known_equal, overlap, shows_twice
 from aten.meta_of_call import meta_call
@@ -16,6 +16,7 @@ from aten.symbolic.shape_env import DataDependentError
 from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
 from dynamo import breaks, config, data_writes, guards, on_demand, promises, saved
 from dynamo.breaks import NotConstant, Unsupported
+from dynamo.variables import logged
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, ConstantVariable
 from dynamo.variables.exception import as_raised, raise_exception
@@ -271,6 +272,9 @@ def result_of(output, frame, op: Op, args, kwargs) -> tuple[Any, promises.Promis
         raise raised from e
     finally:
         _native.set_ambient_bits(autocast.ON, before)
+
+
+errors.hearers[result_of.__code__] = logged.heard_while_captured
 
 
 def promised_result(output, op: Op, metas: list, named: dict, error: DataDependentError) -> Any:

@@ -71,7 +71,9 @@ def cut(gm: GraphModule, backend: Backend) -> GraphModule | None:
         for i, node in enumerate(stage.outputs):
             mapping[node] = graph.call_function(operator.getitem, (call, i), val=node.meta["val"])
     graph.output(map_arg(gm.graph.output_node.args[0], mapping.__getitem__))
-    return GraphModule(gm.__dict__["_root"], graph, gm.shape_env)
+    staged = GraphModule(gm.__dict__["_root"], graph, gm.shape_env)
+    staged.meta = dict(gm.meta)
+    return staged
 
 
 def _parts(graph: Graph, binding: Any) -> list[Any]:

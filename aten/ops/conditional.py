@@ -1,11 +1,11 @@
 """Elementwise choice: where, clamp."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.errors import warn_caller
 from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.closed import closed
@@ -38,15 +38,11 @@ def where_(condition: Meta, input: Any, other: Any) -> Meta:
 
 
 @where_.special(
-    lambda condition, input, other: (
-        condition.dtype is dtypes.uint8 or (not hasattr(input, "dtype") and not hasattr(other, "dtype"))
-    )
+    lambda condition, input, other: condition.dtype is dtypes.uint8 or (not hasattr(input, "dtype") and not hasattr(other, "dtype"))
 )
 def _(condition, input, other):
     if condition.dtype is dtypes.uint8 and input is not None:
-        warnings.warn(
-            "where received a uint8 condition tensor. This behavior is deprecated. Use a boolean condition instead.", stacklevel=2
-        )
+        warn_caller("where received a uint8 condition tensor. This behavior is deprecated. Use a boolean condition instead.")
         return ops.where(condition.to(dtypes.bool), input, other)
     if input is None:
         return ops.nonzero(condition, as_tuple=True)

@@ -1,13 +1,13 @@
 """`x[...]` and `x[...] = v`: the basic part of a key as views, the advanced part as index tensors."""
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
+from aten.errors import warn_caller
 from aten.meta import Meta
 from aten.op import composite, ops
 from aten.ops.index_tensors import index
@@ -111,7 +111,7 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
 
 
 def _warn_of_bytes() -> None:
-    warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=2)
+    warn_caller("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
 
 
 def _beside(index: Any, input: Any) -> Any:

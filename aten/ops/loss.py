@@ -1,10 +1,9 @@
 """Losses, as composites; `reduction` is "mean", "sum" or "none"."""
 
 import math
-import warnings
 from typing import Any
 
-from aten import _native
+from aten.errors import warn_caller
 from aten.op import composite, ops
 from aten.ops.closed import closed
 from aten.promotion import TYPE_NAMES, category
@@ -19,19 +18,16 @@ def old_reduction(reduction: str, size_average: Any, reduce: Any) -> str:
         reduction = "none"
     else:
         reduction = "mean" if size_average is None or size_average else "sum"
-    _native.not_replayed()
-    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4)
+    warn_caller(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     return reduction
 
 
 def _check_sizes(x: Any, y: Any) -> None:
     """Sizes that differ are broadcast, which is rarely meant."""
     if len(x.shape) != len(y.shape) or any(bool(a != b) for a, b in zip(x.shape, y.shape)):
-        _native.not_replayed()
-        warnings.warn(
+        warn_caller(
             f"Using a target size ({y.shape}) that is different to the input size ({x.shape}). This will likely lead to incorrect "
-            "results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=4,
+            "results due to broadcasting. Please ensure they have the same size."
         )
 
 
@@ -340,12 +336,10 @@ def kl_div(input, target, size_average, reduce, reduction, log_target):
     if reduction == "batchmean":
         return ops.sum(loss) / input.shape[0]
     if reduction == "mean":
-        _native.not_replayed()
-        warnings.warn(
+        warn_caller(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the "
             "batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in "
-            "the next major release.",
-            stacklevel=3,
+            "the next major release."
         )
     return reduce_loss(loss, reduction)
 

@@ -1,13 +1,12 @@
 """What tensors have besides the ops' methods: iteration, `in`, and the properties that name a view."""
 
 import sys
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from aten import dtype as dtypes
 from aten._native import Tensor
-from aten.errors import warn_once
+from aten.errors import warn_caller
 from aten.info import iinfo
 from aten.op import ops
 from aten.tensor import attach
@@ -85,11 +84,11 @@ def _module_load(self: Any, other: Any, assign: bool = False) -> Any:
 
 def _reverse_dims(self: Any) -> Any:
     if self.ndim not in (0, 2):
-        warn_once(
+        warn_caller(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error "
             "in a future release. Consider `x.mT` to transpose batches of matrices or "
             "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
-            UserWarning,
+            once=True,
         )
     return ops.permute(self, list(reversed(range(self.ndim))))
 
@@ -122,17 +121,17 @@ def _complex(self: Any) -> complex:
 
 def _old_resize(self: Any, *sizes: Any) -> Any:
     """A view of other sizes, under the name that `view` had."""
-    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    warn_caller("non-inplace resize is deprecated")
     return ops.view(self, list(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else list(sizes))
 
 
 def _old_resize_as(self: Any, tensor: Any) -> Any:
-    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    warn_caller("non-inplace resize_as is deprecated")
     return ops.view(self, list(tensor.shape))
 
 
 def _volatile(self: Any) -> bool:
-    warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
+    warn_caller("volatile was removed (Variable.volatile is always False)")
     return False
 
 

@@ -1,11 +1,10 @@
 """Attention of several heads, of projected queries, keys and values, as a composite."""
 
 import math
-import warnings
 from typing import Any
 
-from aten import _native
 from aten import dtype as dtypes
+from aten.errors import warn_caller
 from aten.op import composite, ops
 from aten.promotion import category
 from aten.shapes import show
@@ -75,9 +74,7 @@ def multi_head_attention_forward(
 def _check_dims(query: Any, key: Any, value: Any, padding: Any, mask: Any, heads: int) -> bool:
     """Whether there is a batch. Raises AssertionError for numbers of dims that do not go together."""
     if query.ndim not in (2, 3):
-        raise AssertionError(
-            f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor"
-        )
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor")
     n, kind = query.ndim, "batched" if query.ndim == 3 else "unbatched"
     if key.ndim != n or value.ndim != n:
         raise AssertionError(
@@ -95,9 +92,7 @@ def _check_dims(query: Any, key: Any, value: Any, padding: Any, mask: Any, heads
                 f"For {kind} ({n}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {mask.ndim}-D tensor instead"
             )
         if n == 2 and mask.ndim == 3 and tuple(mask.shape) != (heads, query.shape[0], key.shape[0]):
-            raise AssertionError(
-                f"Expected `attn_mask` shape to be {(heads, query.shape[0], key.shape[0])} but got {mask.shape}"
-            )
+            raise AssertionError(f"Expected `attn_mask` shape to be {(heads, query.shape[0], key.shape[0])} but got {mask.shape}")
     return n == 3
 
 
@@ -119,10 +114,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _warn_mismatched(name: str, other: str) -> None:
-    _native.not_replayed()
-    warnings.warn(
-        f"Support for mismatched {name} and {other} is deprecated. Use same type for both instead.", stacklevel=4
-    )
+    warn_caller(f"Support for mismatched {name} and {other} is deprecated. Use same type for both instead.")
 
 
 def _additive(mask: Any, name: str, dtype: Any) -> Any:
@@ -144,9 +136,7 @@ def _merged(mask: Any, padding: Any, n: Any, heads: int, length: Any, keys: Any,
     if padding is not None:
         padding = _additive(padding, "key_padding_mask", dtype)
         if not _same(padding.shape, (n, keys - added)):
-            raise AssertionError(
-                f"Expected key_padding_mask of sizes {show([n, keys - added])}, but got {show(padding.shape)}"
-            )
+            raise AssertionError(f"Expected key_padding_mask of sizes {show([n, keys - added])}, but got {show(padding.shape)}")
         padding = ops.constant_pad_nd(padding, [0, added], 0).unsqueeze(1).unsqueeze(1)
         mask = padding if mask is None else mask + padding
     return mask

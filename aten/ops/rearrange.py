@@ -8,7 +8,7 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
-from aten.errors import warn_once
+from aten.errors import warn_caller
 from aten.meta import exceeds, known_equal
 from aten.op import alias_of, composite, ops
 from aten.ops.formats import format_of
@@ -440,7 +440,7 @@ def _interleaved(counts: Any) -> Any:
 def meshgrid(tensors, indexing):
     """Grids of coordinates of vectors; indexing is "ij" (default) or "xy"."""
     if indexing is None:
-        warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning)
+        warn_caller("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", once=True)
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for x in tensors:

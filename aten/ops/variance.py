@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from aten._native import Tensor
 from aten.errors import warn_caller
 from aten.meta import Meta
 from aten.op import composite, op
@@ -29,7 +28,7 @@ def _var_normal(input, dim, correction, keepdim, unbiased):
     if category(input.dtype) < 2:
         raise RuntimeError("std and var only support floating point and complex dtypes")
     dims, correction = wrap_dims(dim, input.ndim), _correction(unbiased, correction)
-    if isinstance(input, Tensor) and isinstance(correction, (int, float)):
+    if isinstance(correction, (int, float)):
         n = count(input.shape, dims)
         if isinstance(n, int) and n <= correction:
             warn_caller(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from aten import dispatch, pytree, random
 from aten._native import Tensor
 from aten.autograd import function
+from aten.errors import warn_caller
 from aten.meta import Meta
 from aten.on_device import beside
 from aten.op import Op, registry
@@ -311,11 +311,10 @@ def _tell_of_loop(op: Op) -> None:
         raise RuntimeError(f"Batching rule not implemented for aten::{op.name}; the fallback path is not enabled.")
     if _Loops.every_time or op.name not in _Loops.told:
         _Loops.told.add(op.name)
-        warnings.warn(
+        warn_caller(
             f"There is a performance drop because we have not yet implemented the batching rule for aten::{op.name}: it "
             f"runs once for "
-            "each element of the batch.",
-            stacklevel=2,
+            "each element of the batch."
         )
 
 

@@ -18,12 +18,13 @@ from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op, ops, registry
 from aten.ops.on_demand import Promise
 from aten.symbolic import nodes
-from aten.tensor import dtype_of_numbers
+from aten.tensor import COPY_OF_A_TENSOR, dtype_of_numbers
 from dynamo import breaks, config, guards, on_demand, trace_rules
 from dynamo._eval_frame import CompiledFunction
 from dynamo.breaks import Unsupported
 from dynamo.marks import ADDRESS, DYNAMIC, MAYBE, STATIC
 from dynamo.source import Attr, Converted, Item, Local, Made, Object, Size, Stride
+from dynamo.variables import logged
 from dynamo.variables.attributes import descriptor
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
@@ -405,13 +406,15 @@ def _where(frame) -> dict[str, Variable]:
 @trace_rules.handle(aten.tensor)
 def new_tensor(frame, args, kwargs):
     """aten.tensor(data): a copy. Numbers are a constant of the graph, copied at each call."""
-    data = args[0] if args else kwargs["data"]
-    data = getattr(data, "tensor", data)  # of an array
+    data_given = args[0] if args else kwargs["data"]
+    data = getattr(data_given, "tensor", data_given)  # of an array
     kwargs = {**_where(frame), **kwargs}
     if kwargs.get("requires_grad", NONE).truth(frame):
         raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
     if not isinstance(data, TensorVariable):
         return constant_tensor(frame, data, kwargs)
+    if data is data_given:
+        logged.tell_behind(frame, COPY_OF_A_TENSOR)
     copy = data.op(frame, "clone", data.op(frame, "detach", data))
     wanted = {k: v for k, v in kwargs.items() if k in ("dtype", "device")}
     return copy.method(frame, "to", [], wanted) if wanted else copy

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import types
 import warnings
 from typing import Any
 
@@ -13,7 +14,7 @@ from dynamo import breaks, config, history, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.variables import text as texts
 from dynamo.variables.base import Variable
-from dynamo.variables.constant import NONE, ConstantVariable
+from dynamo.variables.constant import FALSE, NONE, ConstantVariable
 from dynamo.variables.sequence import SizeVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
@@ -137,6 +138,8 @@ def logged(frame, function: Any, args: list[Variable], kwargs: dict[str, Variabl
         return NONE
     if function is warnings.warn and frame.globals.get("__name__", "").partition(".")[0] in ("weft", "aten"):
         return own_warning(frame, *args, **kwargs)
+    if function is errors.warn_caller:
+        return callers_warning(frame, *args, **kwargs)
     if function is errors.warn_once and "about" not in kwargs:
         return own_warning(frame, *args, **kwargs, once=True)
     return None
@@ -187,6 +190,36 @@ def warn_of(message: str, category: type[Warning], filename: str, line: int, glo
     """What warnings.warn does in code at this line."""
     registry = globals.setdefault("__warningregistry__", {})
     warnings.warn_explicit(message, category, filename, line, globals.get("__name__"), registry)
+
+
+def callers_warning(frame, text: Variable, category: Variable | None = None, once: Variable = FALSE) -> Variable | None:
+    """The rule of `warn_caller`. None where the text is not known."""
+    given = [v.realize(frame) for v in (text, category or ConstantVariable(None), once)]
+    if not isinstance(given[0], ConstantVariable):
+        return None
+    kind = getattr(given[1], "value", None) or UserWarning
+    tell_behind(frame, given[0].as_python(), kind, given[2].as_python())
+    return NONE
+
+
+def heard_while_captured(rule: types.FrameType, text: str, category: type[Warning], once: bool) -> bool:
+    """A warning that the shape rule of an op gives while the op is captured (`rule`: the frame of `result_of`): the captured
+    program gives it, in the line of the program."""
+    output, frame = rule.f_locals["output"], rule.f_locals["frame"]
+    same = len(output.graph.nodes), text  # (a rule may run twice for an op)
+    if output.heard != same:
+        output.heard = same
+        tell_behind(frame, text, category, once)
+    return True
+
+
+def tell_behind(frame, text: str, category: type[Warning] = UserWarning, once: bool = False) -> None:
+    """A warning behind the graph, of the line of the program that is traced."""
+    while frame.parent is not None and errors.is_ours(frame.globals, frame.code):
+        frame = frame.parent
+    warn = functools.partial(warn_of, text, category, frame.code.co_filename, frame.current.line, frame.globals)
+    call = LoggedCall(functools.partial(errors.say_once, text, warn) if once else warn, [], {})
+    frame.output.side_effects.dirty[call] = None
 
 
 def is_one_of(function: Any, functions: set) -> bool:

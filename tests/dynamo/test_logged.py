@@ -5,6 +5,8 @@ import io
 import logging
 import warnings
 
+import pytest
+
 import weft
 import weft.nn.functional as F
 from aten import errors
@@ -149,3 +151,44 @@ def test_a_warning_said_once_is_said_behind_the_graph(recwarn):
         assert compiled(weft.ones(2, 3, 4)).shape == (4, 3, 2)
     assert [(w.filename, w.category) for w in recwarn] == [(__file__, UserWarning)]
     assert "deprecated" in str(recwarn[0].message)
+
+
+def warned_by_ops(x, y):
+    a = x.var() + F.mse_loss(x, y)
+    b = inlined(y) if y.ndim == 1 else a
+    return a, b, weft.tensor(x) + weft.range(0, 2).sum(), F.kl_div(x, x), weft.vmap(lambda v: v * 2)(x)
+
+
+def inlined(y):
+    return y[weft.tensor([1, 0], dtype=weft.uint8)] + weft.std_mean(y[:1])[0]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("grad", [False, True])
+def test_warnings_of_ops_come_in_each_call_once_and_name_the_line_of_the_program(backend, grad):
+    def told(f):
+        x = weft.ones(1, 1, requires_grad=grad)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                f(x, weft.ones(2))
+        return sorted((str(w.message).replace("weft.Size", "Size"), w.category, w.filename, w.lineno) for w in seen)
+
+    wanted = told(warned_by_ops)
+    assert len(wanted) == 21 and {w[2] for w in wanted} == {__file__}
+    assert told(weft.compile(warned_by_ops, backend=backend, fullgraph=True)) == wanted
+
+
+def test_a_warning_of_an_op_that_is_an_error_is_one_of_the_call():
+    def f(x):
+        return x.var() + 1
+
+    compiled = weft.compile(f, backend="eager")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            with pytest.raises(UserWarning, match="degrees of freedom"):
+                compiled(weft.ones(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert compiled(weft.ones(1)).isnan()

@@ -1,5 +1,7 @@
 """Names of layouts and of memory formats. Every tensor here is strided."""
 
+from aten import _native
+
 
 class Layout:
     """How a tensor keeps its elements."""
@@ -10,7 +12,7 @@ class Layout:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"weft.{self.name}"
+        return f"{_native.shown_as()}.{self.name}"
 
     def __reduce__(self) -> str:
         return self.name

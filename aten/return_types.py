@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+from aten import _native
+
 
 def _shown(self: Any) -> str:
     """As PyTorch shows them: a field a line."""
     fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
-    return f"weft.return_types.{type(self).__name__}(\n{fields})"
+    return f"{_native.shown_as()}.return_types.{type(self).__name__}(\n{fields})"
 
 
 def _new(by_field: Any) -> Any:

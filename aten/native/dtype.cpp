@@ -137,13 +137,12 @@ int dtype_of_descr(PyObject *object) {
 
 static int code_of(PyObject *self) { return reinterpret_cast<DType *>(self)->code; }
 
-static PyObject *dtype_repr(PyObject *self) { return PyUnicode_FromFormat("weft.%s", dtype_name(code_of(self))); }
-
-// str() says "torch.float32" while weft stands in torch's place, which programs compare with; repr() is what graphs are written with.
+// "torch.float32" and "torch.Size([2])" while weft stands in torch's place: programs compare with these, and show them.
 static bool under_torch = false;
-static PyObject *dtype_str(PyObject *self) {
-  return PyUnicode_FromFormat("%s.%s", under_torch ? "torch" : "weft", dtype_name(code_of(self)));
-}
+const char *shown_name() { return under_torch ? "torch" : "weft"; }
+static PyObject *shown_as(PyObject *, PyObject *) { return PyUnicode_FromString(shown_name()); }
+
+static PyObject *dtype_repr(PyObject *self) { return PyUnicode_FromFormat("%s.%s", shown_name(), dtype_name(code_of(self))); }
 static PyObject *say_torch(PyObject *, PyObject *flag) {
   const int on = PyObject_IsTrue(flag);
   if (on < 0) return nullptr;
@@ -240,7 +239,6 @@ static PyMethodDef dtype_methods[] = {
     {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 static PyType_Slot dtype_slots[] = {{Py_tp_repr, (void *)dtype_repr},
-                                     {Py_tp_str, (void *)dtype_str},
                                     {Py_tp_getset, dtype_getset},
                                     {Py_tp_members, dtype_members},
                                     {Py_tp_methods, dtype_methods},
@@ -249,7 +247,8 @@ static PyType_Slot dtype_slots[] = {{Py_tp_repr, (void *)dtype_repr},
 static PyType_Spec dtype_spec = {"aten._native.DType", sizeof(DType), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, dtype_slots};
 static PyMethodDef dtype_functions[] = {
-    {"say_torch", say_torch, METH_O, "whether str(dtype) says torch instead of weft"},
+    {"say_torch", say_torch, METH_O, "whether dtypes, sizes and what else shows its module say torch instead of weft"},
+    {"shown_as", shown_as, METH_NOARGS, "shown_as() -> weft, or torch after say_torch(True)"},
     {"dtype_by_name", dtype_by_name, METH_O, "the DType called `name`"},
     {"dtype_from_numpy", dtype_from_numpy, METH_O, "the DType of a NumPy dtype; TypeError if there is none"},
     {"promote_types", (PyCFunction)(void *)promote_types, METH_VARARGS | METH_KEYWORDS, "the dtype to which both promote"},

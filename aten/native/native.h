@@ -47,6 +47,7 @@ inline PyObject *as_object(void *p) { return reinterpret_cast<PyObject *>(p); }
 extern PyTypeObject *dtype_type;
 extern PyObject *dtype_objects[WEFT_NUM_DTYPES];
 const char *dtype_name(int code);
+const char *shown_name();  // of the module in texts: weft, or torch while weft stands in its place
 int dtype_code(PyObject *dtype);           // -1 with TypeError set
 PyObject *dtype_object(int code);          // borrowed
 enum DTypeKind { KIND_BOOL, KIND_INTEGER, KIND_FLOAT, KIND_COMPLEX };

@@ -165,9 +165,9 @@ PyObject *unpack_saved(PyObject *object, WeftNode *node) {
     Ref list(sizes ? PySequence_List(sizes.get()) : nullptr);
     return PyErr_Format(PyExc_RuntimeError,
                         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                        "[weft.%s %S], which is a saved value of %U, is at version %u; expected version %u instead. Hint: "
+                        "[%s.%s %S], which is a saved value of %U, is at version %u; expected version %u instead. Hint: "
                         "find the in-place operation between this op's forward and the backward, and use its out-of-place form.",
-                        dtype_name(WEFT_DTYPE(t)), list.get(), node->name, t->storage->version, saved->version);
+                        shown_name(), dtype_name(WEFT_DTYPE(t)), list.get(), node->name, t->storage->version, saved->version);
   }
   if (!saved->is_output) return Py_NewRef(as_object(t));
   return with_history(saved, t, node);

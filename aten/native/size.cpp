@@ -55,7 +55,7 @@ static PyObject *size_from_tuple(PyObject *owned) {
 
 static PyObject *size_repr(PyObject *self) {
   Ref list(PySequence_List(self));
-  return list ? PyUnicode_FromFormat("weft.Size(%R)", list.get()) : nullptr;
+  return list ? PyUnicode_FromFormat("%s.Size(%R)", shown_name(), list.get()) : nullptr;
 }
 
 static PyObject *size_subscript(PyObject *self, PyObject *key) {

@@ -206,4 +206,4 @@ def _value(value: Any, like: Any) -> Any:
         return _value(int(value), like)
     kind = type(value)
     name = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
-    raise TypeError(f"can't assign a {name} to a weft.{TYPE_NAMES[like.dtype.name]}Tensor")
+    raise TypeError(f"can't assign a {name} to a {_native.shown_as()}.{TYPE_NAMES[like.dtype.name]}Tensor")

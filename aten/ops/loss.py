@@ -26,8 +26,8 @@ def _check_sizes(x: Any, y: Any) -> None:
     """Sizes that differ are broadcast, which is rarely meant."""
     if len(x.shape) != len(y.shape) or any(bool(a != b) for a, b in zip(x.shape, y.shape)):
         warn_caller(
-            f"Using a target size ({y.shape}) that is different to the input size ({x.shape}). This will likely lead to incorrect "
-            "results due to broadcasting. Please ensure they have the same size."
+            f"Using a target size (torch.Size({show(y.shape)})) that is different to the input size (torch.Size({show(x.shape)})). "
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
         )
 
 

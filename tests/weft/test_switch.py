@@ -96,7 +96,12 @@ def test_the_module_says_torch_while_the_switch_is_open():
     assert weft.__name__ == "weft"
     with weft.as_torch() as torch:
         assert torch.__name__ == "torch" and str(torch.float32) == f"{torch.float32}" == "torch.float32"
-        assert repr(torch.float32) == "weft.float32"
+        assert repr(torch.float32) == "torch.float32" and repr(torch.Size([2])) == str(torch.ones(2).shape) == "torch.Size([2])"
+        assert str([torch.int8, torch.strided, torch.preserve_format]) == "[torch.int8, torch.strided, torch.preserve_format]"
+        assert repr(torch.ones(1, dtype=torch.int8)) == "tensor([1], dtype=torch.int8)"
+        assert repr(torch.ones(2).max(0)).startswith("torch.return_types.max(")
+        text = weft.compile(lambda x: (x + 1, f"{x.dtype} {x.shape} {x.dtype!r}", str(x.shape)), fullgraph=True)
+        assert text(weft.ones(2))[1:] == ("torch.float32 torch.Size([2]) torch.float32", "torch.Size([2])")
         with weft.as_torch():
             pass
         assert torch.__name__ == "torch"

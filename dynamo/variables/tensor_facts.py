@@ -27,9 +27,6 @@ class TensorFacts(Variable):
     node: Any
     value: Any
     known: Any
-    is_of_subclass: bool
-
-    def requires_grad(self, output) -> bool: ...
 
     def sizes(self, frame) -> SizeVariable:
         return SizeVariable([symbolic(frame, s) for s in self.meta.sizes])
@@ -38,8 +35,8 @@ class TensorFacts(Variable):
     def resize(self, frame, *sizes, memory_format=NONE):
         """A tensor that the graph made shows from now on the first of its elements; one that grows needs memory of its own."""
         output, meta = frame.output, self.meta
-        own = self.source is None and self.value is None and not self.is_of_subclass and self.root is self
-        if not own or output.graph is not output.frame_graph or self.requires_grad(output) or not memory_format.is_same(NONE):
+        own = self.source is None and self.value is None and not self.is_of_subclass and self.root is self  # type: ignore[attr-defined]
+        if not own or output.graph is not output.frame_graph or self.meta.requires_grad or not memory_format.is_same(NONE):
             raise Unsupported(breaks.MUTATED_ALIAS, "resize_ changes the layout of a tensor in place")
         given = sizes[0].unpack(frame) if len(sizes) == 1 and isinstance(sizes[0], SequenceVariable) else sizes
         wanted = [s.as_python() for s in given]

@@ -98,6 +98,8 @@ def _unless_large(decompose: Callable[..., Any], first: int) -> Callable[..., An
     return decomposed
 
 
+_BAGS = ("embedding_sums", "embedding_sums_backward", "embedding_dots", "embedding_maxima")
+_DISTANCES = ("row_distances", "row_distances_backward", "row_distances_within", "row_distances_within_backward")
 _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some cases alone
     "scaled_dot_product_attention": lambda fn: _unless_large(fn, 0),
     "dropout_attention": lambda fn: _unless_large(fn, 0),
@@ -109,5 +111,7 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     # Decomposed these are products with mostly zeros, or sums of what is gathered.
     **dict.fromkeys(("part_means", "part_means_backward", "resample", "resample_backward", "resample_bytes"), _unless_on_cpu),
     **dict.fromkeys(("ctc_alignments", "ctc_alignments_backward"), _unless_on_cpu),  # (decomposed each frame is some nodes)
+    # Decomposed these keep what they sum over.
+    **dict.fromkeys(("part_maxima", "part_maxima_backward", *_BAGS, *_DISTANCES), _unless_on_cpu),
     "unfold_backward": lambda fn: _unless_on_cpu(windows_added),
 }

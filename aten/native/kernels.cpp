@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "distance.h"
+#include "embedding.h"
 #include "factor.h"
 #include "fourier.h"
 #include "kernels.h"
@@ -19,6 +21,8 @@ namespace weft {
 
 FourierTable fourier;
 FactorTable factor_table;
+DistanceTable distance_table;
+EmbeddingTable embedding_table;
 
 // The tables for the processor's instruction set, at most `level`.
 static void fill_tables(int level) {
@@ -27,6 +31,8 @@ static void fill_tables(int level) {
   weft_shifted = WeftShifted{};
   fourier = FourierTable{};
   factor_table = FactorTable{};
+  distance_table = DistanceTable{};
+  embedding_table = EmbeddingTable{};
   weft_kernels.isa = "none";
   if (level < 3 || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !weft_fill_kernels_v3) return;
   weft_fill_kernels_v3(&weft_kernels);
@@ -34,6 +40,8 @@ static void fill_tables(int level) {
   if (weft_fill_shifted_v3) weft_fill_shifted_v3(&weft_shifted);
   if (weft_fill_fourier_v3) weft_fill_fourier_v3(&fourier);
   if (weft_fill_factor_v3) weft_fill_factor_v3(&factor_table);
+  if (weft_fill_distance_v3) weft_fill_distance_v3(&distance_table);
+  if (weft_fill_embedding_v3) weft_fill_embedding_v3(&embedding_table);
   bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (level < 4 || !wide) return;
@@ -42,6 +50,8 @@ static void fill_tables(int level) {
   if (weft_fill_shifted_v4) weft_fill_shifted_v4(&weft_shifted);
   if (weft_fill_fourier_v4) weft_fill_fourier_v4(&fourier);
   if (weft_fill_factor_v4) weft_fill_factor_v4(&factor_table);
+  if (weft_fill_distance_v4) weft_fill_distance_v4(&distance_table);
+  if (weft_fill_embedding_v4) weft_fill_embedding_v4(&embedding_table);
 }
 
 // pointwise_rows() -> [(name, arity)], by code

@@ -1,7 +1,8 @@
-// part_means.cpp: means of nearly equal parts of the last dims of floats (adaptive pooling), and their derivative.
+// part_means.cpp: means and maxima of nearly equal parts of the last dims of floats (adaptive pooling), and their derivatives.
 //
-// Parts may share elements. A part's sum goes over its elements in row-major order.
+// Parts may share elements. A part's sum goes over its elements in row-major order; of equal elements the first is the largest, of NaN the first NaN.
 #include <algorithm>
+#include <vector>
 
 #include "by_dtype.h"
 #include "native_kernel.h"
@@ -15,8 +16,10 @@ constexpr int kMostDims = 3;
 struct Parts {
   int64_t size[kMostDims], out[kMostDims], outer = 1, all_sizes = 1, all_outs = 1;  // dims that are not there have one part of one element
 
-  int64_t begin(int d, int64_t i) const { return i * size[d] / out[d]; }
-  int64_t end(int d, int64_t i) const { return ((i + 1) * size[d] + out[d] - 1) / out[d]; }
+  std::vector<int64_t> begins[kMostDims], ends[kMostDims];
+
+  int64_t begin(int d, int64_t i) const { return begins[d][(size_t)i]; }
+  int64_t end(int d, int64_t i) const { return ends[d][(size_t)i]; }
 
   // of a tensor whose last n dims are cut, and its means; false: none of this kind
   bool read(const WeftTensor *whole, const WeftTensor *means, int n) {
@@ -33,6 +36,9 @@ struct Parts {
         all_sizes *= whole->sizes[d], all_outs *= means->sizes[d];
       }
     }
+    for (int d = 0; d < kMostDims; d++)
+      for (int64_t i = 0; i < out[d]; i++)
+        begins[d].push_back(i * size[d] / out[d]), ends[d].push_back(((i + 1) * size[d] + out[d] - 1) / out[d]);
     return true;
   }
 
@@ -50,7 +56,7 @@ struct Parts {
 };
 
 template <class T> struct MeansJob {
-  Parts parts;
+  const Parts &parts;
   const T *from;
   T *to;
 
@@ -105,8 +111,102 @@ template <bool back> PyObject *means_kernel(PyObject *, PyObject *const *args, P
   return written();
 }
 
+template <class T> struct MaximaJob {
+  const Parts &parts;
+  const T *from;
+  T *values;
+  int64_t *places;  // in the last dims taken as one
+
+  static void forward(void *context, int64_t begin, int64_t end, int64_t) {
+    const MaximaJob &job = *static_cast<MaximaJob *>(context);
+    const Parts &p = job.parts;
+    for (int64_t r = begin; r < end; r++) {
+      const T *x = job.from + r * p.all_sizes;
+      T *values = job.values + r * p.all_outs;
+      int64_t *places = job.places + r * p.all_outs, last = -1, best = 0;
+      T value = 0;
+      p.each([&](int64_t part, int64_t, int64_t at, int64_t length) {
+        if (part != last) {
+          if (last >= 0) values[last] = value, places[last] = best;
+          last = part, best = at, value = x[at];
+        }
+        T top = value;  // (what is captured stays in memory)
+        int64_t which = best;
+        for (int64_t i = at; i < at + length; i++) {
+          const T v = x[i];
+          const bool larger = (v > top) | ((v != v) & (top == top));  // no branch: which is larger nobody foresees
+          which = larger ? i : which, top = larger ? v : top;
+        }
+        best = which, value = top;
+      });
+      if (last >= 0) values[last] = value, places[last] = best;
+    }
+  }
+};
+
+// Adds what belongs to a place there. Places that are outside (somebody wrote them past their version) are left out.
+template <class T> struct PlacesJob {
+  int64_t sizes, outs;
+  const T *grad;
+  const int64_t *places;
+  T *to;
+
+  static void run(void *context, int64_t begin, int64_t end, int64_t) {
+    const PlacesJob &job = *static_cast<PlacesJob *>(context);
+    for (int64_t r = begin; r < end; r++) {
+      T *to = job.to + r * job.sizes;
+      std::fill(to, to + job.sizes, T(0));
+      for (int64_t i = r * job.outs; i < (r + 1) * job.outs; i++)
+        if (const int64_t at = job.places[i]; (uint64_t)at < (uint64_t)job.sizes) to[at] += job.grad[i];
+    }
+  }
+};
+
+// ((values, places), input, outs)
+PyObject *maxima_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  const bool two = nargs == 3 && PyTuple_Check(args[0]) && PyTuple_GET_SIZE(args[0]) == 2;
+  WeftTensor *out = two ? dense(PyTuple_GET_ITEM(args[0], 0)) : nullptr, *places = out ? dense(PyTuple_GET_ITEM(args[0], 1)) : nullptr;
+  WeftTensor *given = places ? plain(args[1]) : nullptr;
+  if (!given || (!PyList_Check(args[2]) && !PyTuple_Check(args[2])) || WEFT_DTYPE(given) != WEFT_DTYPE(out) || WEFT_DTYPE(places) != WEFT_INT64 || places->numel != out->numel) return not_for_these();
+  Parts parts;
+  if (!parts.read(given, out, (int)PySequence_Size(args[2])) || !out->numel || !given->numel) return not_for_these();
+  Ref kept = row_major(given);
+  if (!kept) return PyErr_Occurred() ? nullptr : not_for_these();
+  const bool found = by_real<bool>(WEFT_DTYPE(out), false, [&](auto type) {
+    typedef typename decltype(type)::type T;
+    MaximaJob<T> job = {parts, reinterpret_cast<const T *>(weft_data(as_tensor(kept.get()))), reinterpret_cast<T *>(weft_data(out)), reinterpret_cast<int64_t *>(weft_data(places))};
+    Loop::parallel(given->numel, parts.outer, parts.all_sizes, MaximaJob<T>::forward, &job);
+    return true;
+  });
+  return found ? written() : not_for_these();
+}
+
+// (out, grad, places, sizes)
+PyObject *maxima_backward_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *out = nargs == 4 ? dense(args[0]) : nullptr, *g = out ? plain(args[1]) : nullptr, *at = g ? plain(args[2]) : nullptr;
+  if (!at || (!PyList_Check(args[3]) && !PyTuple_Check(args[3])) || WEFT_DTYPE(g) != WEFT_DTYPE(out) || WEFT_DTYPE(at) != WEFT_INT64 || at->numel != g->numel) return not_for_these();
+  Parts parts;
+  if (!parts.read(out, g, (int)PySequence_Size(args[3])) || !out->numel || !g->numel) return not_for_these();
+  Ref kept[2] = {row_major(g), row_major(at)};
+  if (!kept[0] || !kept[1]) return PyErr_Occurred() ? nullptr : not_for_these();
+  const auto run = [&](auto zero) {
+    typedef decltype(zero) T;
+    const auto data = [&](int i) { return weft_data(as_tensor(kept[i].get())); };
+    PlacesJob<T> job = {parts.all_sizes, parts.all_outs, reinterpret_cast<const T *>(data(0)), reinterpret_cast<const int64_t *>(data(1)), reinterpret_cast<T *>(weft_data(out))};
+    Loop::parallel(out->numel, parts.outer, parts.all_sizes, PlacesJob<T>::run, &job);
+  };
+  if (WEFT_DTYPE(out) == WEFT_FLOAT32) run(0.0f);
+  else if (WEFT_DTYPE(out) == WEFT_FLOAT64) run(0.0);
+  else return not_for_these();
+  return written();
+}
+
 }  // namespace
 
-const NativeKernel part_kernels[] = {{"part_means", WEFT_KERNEL(means_kernel<false>)}, {"part_means_backward", WEFT_KERNEL(means_kernel<true>)}, {nullptr, nullptr}};
+const NativeKernel part_kernels[] = {{"part_means", WEFT_KERNEL(means_kernel<false>)},
+                                     {"part_means_backward", WEFT_KERNEL(means_kernel<true>)},
+                                     {"part_maxima", WEFT_KERNEL(maxima_kernel)},
+                                     {"part_maxima_backward", WEFT_KERNEL(maxima_backward_kernel)},
+                                     {nullptr, nullptr}};
 
 }  // namespace weft

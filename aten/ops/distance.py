@@ -3,9 +3,15 @@
 import math
 from typing import Any
 
-from aten.op import composite, ops
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import composite, op, ops
+from aten.ops.by_definition import by_definition
 from aten.ops.reduction import vector_norm
 from aten.promotion import TYPE_NAMES, category
+from aten.shapes import broadcast
+
+_HIDDEN = ["fused", "function_only", "hidden"]
 
 
 @composite("cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None) -> Tensor", tags=["function_only"])
@@ -28,7 +34,70 @@ def cdist(x1, x2, p, compute_mode):
     if p == 2 and compute_mode != DIRECTLY and x1.dtype == x2.dtype and x1.dtype.itemsize > 2:
         if compute_mode == BY_PRODUCTS or x1.shape[-2] > 25 or x2.shape[-2] > 25:
             return _by_products(x1, x2)
+    if p in _NATIVE_NORMS and x1.dtype == x2.dtype and x1.dtype in _NATIVE_DTYPES:
+        lead = list(broadcast(x1.shape[:-2], x2.shape[:-2]))
+        x1, x2 = (x if list(x.shape[:-2]) == lead else x.expand([*lead, *x.shape[-2:]]) for x in (x1, x2))
+        return row_distances(x1, x2, float(p))
+    return _of_all(x1, x2, p)
+
+
+_NATIVE_NORMS, _NATIVE_DTYPES = (1, 2, math.inf), (dtypes.float32, dtypes.float64)
+
+
+def _of_all(x1: Any, x2: Any, p: float) -> Any:
     return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+
+
+@op("row_distances(Tensor x1, Tensor x2, float p) -> Tensor", tags=_HIDDEN)
+def row_distances(x1: Meta, x2: Meta, p: float) -> Meta:
+    """p-norms of all differences between rows of x1 [*, n, k] and rows of x2 [*, m, k]."""
+    return Meta.contiguous((*x1.sizes[:-1], x2.sizes[-2]), x1.dtype, x1.device)
+
+
+@op("row_distances_backward(Tensor grad, Tensor x1, Tensor x2, Tensor distances, float p) -> Tensor", tags=_HIDDEN)
+def row_distances_backward(grad: Meta, x1: Meta, x2: Meta, distances: Meta, p: float) -> Meta:
+    """The gradient of x1."""
+    return Meta.contiguous(x1.sizes, x1.dtype, x1.device)
+
+
+@op("row_distances_within(Tensor input, float p) -> Tensor", tags=_HIDDEN)
+def row_distances_within(input: Meta, p: float) -> Meta:
+    """p-norms of the differences between each row of a matrix and those after it."""
+    n = input.sizes[0]
+    return Meta.contiguous((n * (n - 1) // 2,), input.dtype, input.device)
+
+
+@op("row_distances_within_backward(Tensor grad, Tensor input, Tensor distances, float p) -> Tensor", tags=_HIDDEN)
+def row_distances_within_backward(grad: Meta, input: Meta, distances: Meta, p: float) -> Meta:
+    """The gradient of the matrix."""
+    return Meta.contiguous(input.sizes, input.dtype, input.device)
+
+
+def _of_pairs(input: Any, p: float) -> Any:
+    n = input.shape[0]
+    pairs = ops.triu_indices(n, n, 1)
+    return _lengths(ops.index_select(input, 0, pairs[0]) - ops.index_select(input, 0, pairs[1]), p)
+
+
+def _pulled(grad: Any, x: Any, function: Any) -> Any:
+    from aten.transforms.reverse_mode import vjp  # which is made of ops
+
+    return vjp(function, x)[1](grad)[0]
+
+
+row_distances.decompose(_of_all)
+row_distances_within.decompose(_of_pairs)
+row_distances_backward.decompose(lambda grad, x1, x2, distances, p: _pulled(grad, x1, lambda x: _of_all(x, x2, p)))
+row_distances_within_backward.decompose(lambda grad, input, distances, p: _pulled(grad, input, lambda x: _of_pairs(x, p)))
+for _made in (row_distances, row_distances_backward, row_distances_within, row_distances_within_backward):
+    _made.kernel(by_definition(lambda *args, made=_made: made.decompose_fn(*args)))
+row_distances_within.vjp(lambda g, input, out, p: row_distances_within_backward(g, input, out, p))
+row_distances.vjp(
+    (
+        lambda g, x1, x2, out, p: row_distances_backward(g, x1, x2, out, p),
+        lambda g, x1, x2, out, p: row_distances_backward(ops.transpose(g, -1, -2), x2, x1, ops.transpose(out, -1, -2), p),
+    )
+)
 
 
 DIRECTLY, BY_PRODUCTS = "donot_use_mm_for_euclid_dist", "use_mm_for_euclid_dist"
@@ -48,6 +117,9 @@ def _by_products(x1: Any, x2: Any) -> Any:
 
 def _lengths(difference: Any, p: float) -> Any:
     """p-norms along the last dimension. Of the maximum every element that attains it gets the whole gradient."""
+    if p == 0:  # unlike the norm of order 0, which counts NaN as any other number
+        found = vector_norm(difference, 0, -1, False)
+        return ops.where(ops.any(ops.isnan(difference), -1), math.nan, found)
     if p != math.inf or 0 in difference.shape[-1:]:
         return vector_norm(difference, 1 if p == math.inf else p, -1, False)
     size = difference.abs()
@@ -65,9 +137,9 @@ def pdist(input, p):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    n = input.shape[0]
-    pairs = ops.triu_indices(n, n, 1)
-    return _lengths(ops.index_select(input, 0, pairs[0]) - ops.index_select(input, 0, pairs[1]), p)
+    if p in _NATIVE_NORMS and input.dtype in _NATIVE_DTYPES:
+        return row_distances_within(input, float(p))
+    return _of_pairs(input, p)
 
 
 @composite(

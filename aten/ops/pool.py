@@ -289,32 +289,75 @@ def _adaptive_max(n: int) -> None:
         if input.dtype.is_floating_point and all(equal):  # windows side by side
             kernel = [s // w for s, w in zip(sizes, wanted)]
             return getattr(ops, f"max_pool{n}d")(input, kernel, return_indices=return_indices)
-        x, places, lead = _watched(input), [], input.ndim - n
+        x, lead = _watched(input), input.ndim - n
         empty = next((d for d in range(lead - 1, input.ndim) if is_empty(input.shape[d])), None)
         if empty is not None and (lead == 1 or empty != 0):
             raise RuntimeError(
                 f"adaptive_max_pool{n}d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
                 f"{show(input.shape)} with dimension {empty} being empty"
             )
-        for d, out in enumerate(wanted):
-            starts, ends = _parts(sizes[d], out)
-            longest = (sizes[d] + out - 1) // out + (1 if sizes[d] % out else 0) if out else 1  # parts of a rest may be longer
-            at = ops.minimum(starts.unsqueeze(1) + ops.arange(longest), ends.unsqueeze(1) - 1)
-            places.append(at)
-            dim = lead + d
-            x = ops.index_select(x, dim, at.reshape([-1]))
-            x = ops.movedim(x.reshape([*x.shape[:dim], out, longest, *x.shape[dim + 1 :]]), dim + 1, -1)
-        flat = ops.flatten(x, lead + n)
-        values, tap = ops.max_dim(flat, -1)
-        if not return_indices:
-            return values
-        lengths = [p.shape[1] for p in places]
-        position = 0
-        for d in range(n):
-            k = ops.floor_divide(tap, product(lengths[d + 1 :])) % lengths[d]
-            rows = ops.arange(wanted[d]).reshape([-1] + [1] * (n - 1 - d)).expand(list(k.shape))
-            position = position * sizes[d] + ops.index(places[d], [rows, k])
-        return values, position
+        values, position = part_maxima(x, wanted)
+        return (values, position) if return_indices else values
+
+
+@op("part_maxima(Tensor input, int[] outs) -> (Tensor values, Tensor places)", tags=["fused", "function_only", "hidden"])
+def part_maxima(input: Meta, outs: list[Any]) -> tuple[Meta, Meta]:
+    """The largest elements of as many nearly equal parts of the last dims as asked, and their places in those dims taken as one."""
+    values = input.like(sizes=(*input.sizes[: len(input.sizes) - len(outs)], *outs))
+    return values, values.like(dtype=dtypes.int64)
+
+
+@op("part_maxima_backward(Tensor grad, LongTensor places, int[] sizes) -> Tensor", tags=["fused", "function_only", "hidden"])
+def part_maxima_backward(grad: Meta, places: Meta, sizes: list[Any]) -> Meta:
+    """The gradient of an input of `part_maxima` whose last dims have these sizes."""
+    return grad.like(sizes=(*grad.sizes[: len(grad.sizes) - len(sizes)], *sizes))
+
+
+@part_maxima.decompose
+def _(input, outs):
+    places, n = [], len(outs)
+    lead, sizes, x = input.ndim - n, list(input.shape[input.ndim - n :]), input
+    for d, out in enumerate(outs):
+        starts, ends = _parts(sizes[d], out)
+        longest = (sizes[d] + out - 1) // out + (1 if sizes[d] % out else 0) if out else 1  # parts of a rest may be longer
+        at = ops.minimum(starts.unsqueeze(1) + ops.arange(longest), ends.unsqueeze(1) - 1)
+        places.append(at)
+        dim = lead + d
+        x = ops.index_select(x, dim, at.reshape([-1]))
+        x = ops.movedim(x.reshape([*x.shape[:dim], out, longest, *x.shape[dim + 1 :]]), dim + 1, -1)
+    values, tap = ops.max_dim(ops.flatten(x, lead + n), -1)
+    lengths = [p.shape[1] for p in places]
+    position = ops.zeros_like(tap)
+    for d in range(n):
+        k = ops.floor_divide(tap, product(lengths[d + 1 :])) % lengths[d]
+        rows = ops.arange(outs[d]).reshape([-1] + [1] * (n - 1 - d)).expand(list(k.shape))
+        position = position * sizes[d] + ops.index(places[d], [rows, k])
+    return values, position
+
+
+@part_maxima_backward.decompose
+def _(grad, places, sizes):
+    lead = list(grad.shape[: grad.ndim - len(sizes)])
+    flat = lambda t: t.reshape([*lead, product(t.shape[t.ndim - len(sizes) :])])
+    zeros = ops.zeros([*lead, product(sizes)], dtype=grad.dtype, device=grad.device)
+    return ops.scatter_add(zeros, len(lead), flat(places), flat(grad)).reshape([*lead, *sizes])
+
+
+part_maxima.kernel(by_definition(lambda *args: part_maxima.decompose_fn(*args)))
+part_maxima_backward.kernel(by_definition(lambda *args: part_maxima_backward.decompose_fn(*args)))
+
+
+@part_maxima.vjp
+def _(g, places, input_meta, outs):
+    return None if g[0] is None else part_maxima_backward(g[0], places, list(input_meta.sizes[len(input_meta.sizes) - len(outs) :]))
+
+
+@part_maxima_backward.vjp
+def _(g, places, sizes):
+    n = len(sizes)
+    lead = list(places.shape[: places.ndim - n])
+    flat = lambda t: t.reshape([*lead, product(t.shape[t.ndim - n :])])
+    return ops.gather(flat(g), len(lead), flat(places)).reshape(list(places.shape))
 
 
 def _check_unpool(input: Any, indices: Any, n: int) -> None:
@@ -340,9 +383,7 @@ def _unpooled_sizes(wanted: list[Any], usual: list[Any], stride: list[int], n: i
     wanted = wanted[-n:]
     for d, (size, middle, step) in enumerate(zip(wanted, usual, stride)):
         if not bool(middle - step < size) or not bool(size < middle + step):
-            raise ValueError(
-                f'invalid output_size "{tuple(wanted)}" (dim {d} must be between {middle - step} and {middle + step})'
-            )
+            raise ValueError(f'invalid output_size "{tuple(wanted)}" (dim {d} must be between {middle - step} and {middle + step})')
     return wanted
 
 

@@ -31,10 +31,13 @@ PROMISED = {
     "differences":
         "diff. trapezoid trapz=trapezoid cumulative_trapezoid gradient",
     "distance":
-        "cdist pdist triplet_margin_with_distance_loss",
+        "cdist row_distances row_distances_backward row_distances_within row_distances_within_backward pdist "
+        "triplet_margin_with_distance_loss",
     "draws":
         "poisson_philox poisson binomial_philox binomial standard_gamma_philox standard_gamma_grad _standard_gamma "
         "_sample_dirichlet",
+    "embedding_bag":
+        "bags_of_rows embedding_sums embedding_sums_backward embedding_dots embedding_maxima",
     "fake_quantize":
         "fake_quantized fake_quantize_per_tensor_affine fake_quantize_per_channel_affine",
     "fft":
@@ -137,9 +140,9 @@ PROMISED = {
     "padding":
         "extended_pad extended_pad_backward pad",
     "pool":
-        "part_means part_means_backward max_pool1d avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d max_unpool1d "
-        "max_pool2d avg_pool2d adaptive_avg_pool2d adaptive_max_pool2d max_unpool2d max_pool3d avg_pool3d "
-        "adaptive_avg_pool3d adaptive_max_pool3d max_unpool3d lp_pool1d lp_pool2d lp_pool3d",
+        "part_means part_means_backward part_maxima part_maxima_backward max_pool1d avg_pool1d adaptive_avg_pool1d "
+        "adaptive_max_pool1d max_unpool1d max_pool2d avg_pool2d adaptive_avg_pool2d adaptive_max_pool2d max_unpool2d "
+        "max_pool3d avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d max_unpool3d lp_pool1d lp_pool2d lp_pool3d",
     "random":
         "philox_reserve rand_philox randn_philox randint_philox rand randn randint rand_like randn_like randint_like "
         "randperm randperm_philox flat_in normal probabilities bernoulli. bernoulli_fill bernoulli_fill_. "

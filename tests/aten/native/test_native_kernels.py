@@ -207,6 +207,53 @@ def of_ctc(name, dtype):
             yield *back, logs, *given, forgive
 
 
+def distances(dtype, layout, within, back):
+    x, y = tensor(7, 5, dtype=dtype, layout=layout), tensor(4, 5, dtype=dtype, layout=layout)
+    given, count = ((x,), (21,)) if within else ((x, y), (7, 4))
+    return (tensor(*count, dtype=dtype), *given, tensor(*count, dtype=dtype).abs()) if back else given
+
+
+@calls_of("row_distances", "row_distances_backward", "row_distances_within", "row_distances_within_backward")
+def of_distances(name, dtype):
+    if dtype not in ("float32", "float64"):
+        return
+    for p, layout in itertools.product((1.0, 2.0, float("inf")), ("plain", "turned", "strided")):
+        args = distances(dtype, layout, "within" in name, "backward" in name)
+        if "backward" in name:  # with the distances that the definition would compute again
+            finite = [t.nan_to_num(0.5, 2, -2) for t in args[:-1]]
+            args = (*finite, registry[name.removesuffix("_backward")](*finite[1:], p))
+        yield *args, p
+
+
+@calls_of("embedding_sums", "embedding_maxima", "embedding_sums_backward", "embedding_dots")
+def of_bags(name, dtype):
+    scaled = name in ("embedding_sums", "embedding_sums_backward")
+    for layout, padding, cut in itertools.product(("plain", "turned", "strided"), (-1, 2), (False, True)):
+        table, grad = (tensor(n, 21, dtype=dtype, layout=layout) for n in (9, 4))
+        at = index(9, 20) if cut else index(9, 4, 5)
+        starts = from_numpy(np.array([0, 3, 3, 11])) if cut else None
+        scales = tensor(*at.shape, dtype=dtype).nan_to_num(0.5, 2, -2)
+        first = {"embedding_sums_backward": (grad,), "embedding_dots": (grad, table)}.get(name, (table,))
+        first = first if name == "embedding_maxima" else tuple(t.nan_to_num(0.5, 2, -2) for t in first)
+        last = (9,) if name == "embedding_sums_backward" else ()
+        for more in ((scales, False), (None, True)) if scaled else ((),):
+            yield *first, at, starts, *more, padding, *last
+
+
+@calls_of("part_maxima", "part_maxima_backward")
+def of_part_maxima(name, dtype):
+    for sizes, outs in (((2, 11), (4,)), ((3, 7, 13), (3, 5)), ((2, 5, 4, 6), (2, 4, 4)), ((2, 3, 3), (5, 4))):
+        for layout in ("plain", "turned"):
+            x = tensor(*sizes, dtype=dtype, layout=layout)
+            if name == "part_maxima":
+                yield x, list(outs)
+                continue
+            if dtype == "complex64":
+                return
+            values, places = registry["part_maxima"](x, list(outs))
+            yield values.nan_to_num(0.5, 2, -2) if dtype != "bool" else values, places, list(sizes[len(sizes) - len(outs) :])
+
+
 @calls_of("randperm_philox")
 def of_randperm_philox(_, _dtype):
     yield from ((n, 5, 1 << 40, dtypes.int64, Meta.of(tensor(1)).device) for n in (0, 1, 2, 7, 3000, 70001))
@@ -369,7 +416,8 @@ def transforms(name, dtype):
             )
 
 
-ROUNDED = """resample resample_backward ctc_alignments ctc_alignments_backward mm bmm part_means part_means_backward
+ROUNDED = """row_distances row_distances_backward row_distances_within row_distances_within_backward
+resample resample_backward ctc_alignments ctc_alignments_backward mm bmm part_means part_means_backward
 polygamma image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
 sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values
 cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_triangular_matrix solve_factored""".split()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -121,14 +120,26 @@ def embedding_bag(
     padding_idx = _row(padding_idx, weight.shape[0], f"{message}but got {padding_idx}", RuntimeError)
     if max_norm is not None:
         _no_grad_embedding_renorm_(weight, input, max_norm, norm_type)
+    starts = None
+    if input.dim() == 1:
+        starts = (offsets[:-1] if include_last_offset else offsets).to(aten.int64)
+    if not scale_grad_by_freq and not sparse and _summed_natively(input, weight, per_sample_weights):
+        padding = -1 if padding_idx is None else padding_idx
+        if mode == "max":
+            return ops.embedding_maxima(weight, input, starts, padding)[0]
+        return ops.embedding_sums(weight, input, starts, per_sample_weights, mode == "mean", padding)
     rows = _rows(input, weight, None, scale_grad_by_freq, sparse)
     kept = None if padding_idx is None else (input != padding_idx)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
-    if input.dim() == 2:
-        return _of_rows(rows, kept, mode)
-    bags = offsets.shape[0] - 1 if include_last_offset else offsets.shape[0]
-    return _of_offsets(rows, kept, offsets, bags, mode)
+    return ops.bags_of_rows(rows, kept, starts, mode)
+
+
+def _summed_natively(input: Tensor, weight: Tensor, samples: Tensor | None) -> bool:
+    """Whether there are kernels that do not make the rows."""
+    wide = weight.dtype is aten.float32 or weight.dtype is aten.float64
+    fits = samples is None or samples.dtype is weight.dtype
+    return wide and fits and (input.dtype is aten.int64 or input.dtype is aten.int32)
 
 
 def _check(
@@ -185,36 +196,3 @@ def _check_offsets(offsets: Tensor, length: int) -> None:
         raise RuntimeError(
             f"offsets[-1] can not be greater than input's length({length}) but got offsets[-1] of {int(offsets[-1])}"
         )
-
-
-def _of_rows(rows: Tensor, kept: Tensor | None, mode: str) -> Tensor:
-    """rows: (N, L, D) → (N, D)."""
-    if rows.shape[1] == 0:
-        return rows.sum(1)
-    if mode == "max":
-        best = (rows if kept is None else aten.where(kept.unsqueeze(-1), rows, -math.inf)).max(1).values
-        return best if kept is None else aten.where(kept.any(1, keepdim=True), best, 0.0)
-    total = (rows if kept is None else aten.where(kept.unsqueeze(-1), rows, 0.0)).sum(1)
-    if mode == "sum":
-        return total
-    return total / (rows.shape[1] if kept is None else kept.sum(1, keepdim=True).clamp(min=1).to(rows.dtype))
-
-
-def _of_offsets(rows: Tensor, kept: Tensor | None, offsets: Tensor, bags: int, mode: str) -> Tensor:
-    """rows: (L, D) → (bags, D)."""
-    places = aten.arange(rows.shape[0], device=rows.device)
-    bag = aten.bucketize(places, offsets[:bags].to(aten.int64), right=True) - 1
-    if kept is not None:
-        rows = aten.where(kept.unsqueeze(-1), rows, 0.0 if mode != "max" else -math.inf)
-    counted = aten.ones_like(bag) if kept is None else kept.to(aten.int64)
-    counts = bag.new_zeros([bags]).index_add(0, bag, counted).unsqueeze(1)
-    if mode == "max":
-        if rows.shape[0] == 0:
-            return rows.new_zeros([bags, rows.shape[1]])
-        best = rows.new_full([bags, rows.shape[1]], -math.inf)
-        best = best.index_reduce(0, bag, rows.detach(), "amax")
-        first = aten.where(rows.detach() == best.index_select(0, bag), places.unsqueeze(1), rows.shape[0])
-        at = bag.new_full([bags, rows.shape[1]], rows.shape[0] - 1).index_reduce(0, bag, first, "amin")
-        return aten.where(counts > 0, rows.gather(0, at), 0.0)
-    total = rows.new_zeros([bags, rows.shape[1]]).index_add(0, bag, rows)
-    return total if mode == "sum" else total / counts.clamp(min=1).to(rows.dtype)

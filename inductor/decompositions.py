@@ -59,19 +59,21 @@ def _unless_on_cpu(decompose: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: NotImplemented if on_cpu(args[0]) else decompose(*args)
 
 
-def _channels(input: Any, weight: Any, *rest: Any) -> tuple[Any, Any]:
-    return input.shape[1], weight.shape[0]
+def _seen(input: Any, weight: Any, bias: Any, size: Any, *rest: Any) -> tuple[Any, Any, Any]:
+    return input.shape[1], weight.shape[0], size
 
 
-def _channels_of_gradient(grad: Any, input: Any, *rest: Any) -> tuple[Any, Any]:
-    return input.shape[1], grad.shape[1]
+def _seen_of_gradient(grad: Any, input: Any, *rest: Any) -> tuple[Any, Any, Any]:
+    return input.shape[1], grad.shape[1], grad.shape[2:]
 
 
-def _if_depthwise(decompose: Callable[..., Any], channels: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
-    """`channels(*args)`: how many a convolution sees and how many it makes; its last argument is the number of groups."""
+def _if_depthwise(decompose: Callable[..., Any], seen: Callable[..., tuple[Any, Any, Any]]) -> Callable[..., Any]:
+    """`seen(*args)`: how many channels a convolution sees, how many it makes and of which size; its last argument is the number of
+    groups."""
 
     def decomposed(*args: Any) -> Any:
-        whole = on_cpu(args[0]) and not choices.fuses_convolution(*channels(*args), args[-1])
+        channels, results, places = seen(*args)
+        whole = on_cpu(args[0]) and not choices.fuses_convolution(channels, results, args[-1], list(places), args[0].dtype.name)
         return NotImplemented if whole else decompose(*args)
 
     return decomposed
@@ -105,8 +107,8 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     "dropout_attention": lambda fn: _unless_large(fn, 0),
     "scaled_dot_product_attention_backward": lambda fn: _unless_large(fn, 1),
     "dropout_attention_backward": lambda fn: _unless_large(fn, 1),
-    "convolution": lambda fn: _if_depthwise(fn, _channels),
-    "convolution_weight": lambda fn: _if_depthwise(fn, _channels_of_gradient),
+    "convolution": lambda fn: _if_depthwise(fn, _seen),
+    "convolution_weight": lambda fn: _if_depthwise(fn, _seen_of_gradient),
     **dict.fromkeys(("kthvalue", "median_dim", "nanmedian_dim", "mode"), _unless_on_cpu),  # (one of a row takes no sort there)
     # Decomposed these are products with mostly zeros, or sums of what is gathered.
     **dict.fromkeys(("part_means", "part_means_backward", "resample", "resample_backward", "resample_bytes"), _unless_on_cpu),

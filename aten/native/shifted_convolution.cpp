@@ -23,6 +23,9 @@ constexpr int64_t kMemory = int64_t(1) << 22;  // elements of images that are co
 constexpr int64_t kLargest = int64_t(1) << 24; // of one image
 constexpr int64_t kStored = 2048;              // sums that are stored together
 constexpr int64_t kManyPairs = 2048;           // dots of whole images, from which on a product that packs its sides reads less memory
+constexpr int64_t kNear = int64_t(1) << 18;    // elements of a channel that is copied and read while it is in cache
+constexpr int64_t kTogether = int64_t(1) << 15; // elements of several images that are
+constexpr int64_t kFewResults = 2;             // of a channel: tiles of more read it less often
 constexpr int64_t kChunk = 128;                // rows of windows that stay in the first-level cache
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
@@ -88,16 +91,6 @@ template <class T> bool all_finite(const T *x, int64_t n) {
   return !found;
 }
 
-// n elements that lie `step` apart.
-template <class T> void copy_apart(const T *from, int64_t step, int64_t n, T *to) {
-  if (step == 1)
-    for (int64_t i = 0; i < n; i++) to[i] = from[i];
-  else if (step == 2)  // a number that is known: whole registers are read and parted
-    for (int64_t i = 0; i < n; i++) to[i] = from[i * 2];
-  else
-    for (int64_t i = 0; i < n; i++) to[i] = from[i * step];
-}
-
 // A channel with its zeros, one image for each remainder of places.
 template <class T> void copy_channel(const ConvolutionSizes &c, const Part &p, const T *from, T *to) {
   const int64_t s = c.stride[2], n = p.rows[2];
@@ -106,15 +99,17 @@ template <class T> void copy_channel(const ConvolutionSizes &c, const Part &p, c
       for (int64_t q2 = 0; q2 < s; q2++) {
         const int64_t x0 = q2 + p.low[2], low = std::min(n, std::max<int64_t>(0, ceil_div(-x0, s)));
         const int64_t high = std::max(low, std::min(n, ceil_div(c.size[2] - x0, s)));
-        for (int64_t r0 = 0; r0 < p.rows[0]; r0++)
-          for (int64_t r1 = 0; r1 < p.rows[1]; r1++, to += n) {
-            const int64_t y0 = r0 * c.stride[0] + q0 + p.low[0], y1 = r1 * c.stride[1] + q1 + p.low[1];
-            const bool inside = y0 >= 0 && y0 < c.size[0] && y1 >= 0 && y1 < c.size[1];
-            const int64_t first = inside ? low : n, last = inside ? high : n;
-            for (int64_t i = 0; i < first; i++) to[i] = 0;
-            if (first < last) copy_apart(from + (y0 * c.size[1] + y1) * c.size[2] + x0 + first * s, s, last - first, to + first);
-            for (int64_t i = last; i < n; i++) to[i] = 0;
-          }
+        const int64_t y1 = q1 + p.low[1], above = std::min(p.rows[1], std::max<int64_t>(0, ceil_div(-y1, c.stride[1])));
+        const int64_t below = std::max(above, std::min(p.rows[1], ceil_div(c.size[1] - y1, c.stride[1])));
+        for (int64_t r0 = 0; r0 < p.rows[0]; r0++, to += p.rows[1] * n) {
+          const int64_t y0 = r0 * c.stride[0] + q0 + p.low[0];
+          const bool inside = y0 >= 0 && y0 < c.size[0] && above < below;
+          std::fill(to, to + (inside ? above : p.rows[1]) * n, T());
+          if (!inside) continue;
+          const T *first = from + (y0 * c.size[1] + y1 + above * c.stride[1]) * c.size[2] + x0 + low * s;
+          weft_shifted.copy_rows[sizeof(T) == 8](below - above, first, c.stride[1] * c.size[2], s, low, high, n, to + above * n);
+          std::fill(to + below * n, to + p.rows[1] * n, T());
+        }
       }
 }
 
@@ -240,6 +235,53 @@ template <class T> bool run_part(const ConvolutionSizes &c, const Part &p, const
   return true;
 }
 
+// ------------------------------------------------------------------------------------------ of one channel each
+// Where a result sees one channel there is a row of windows for each tap alone: what takes time is to bring elements to their places. A
+// channel is copied and summed while it is in cache, rows of results from rows of the copy.
+template <class T> struct ChannelByChannel {
+  const ConvolutionSizes &c;
+  const Part &p;
+  const T *x, *weight, *bias;                  // weight: the taps that meet elements, of each result
+  T *out;
+  const WeftKernelRuntime *runtime;
+
+  static void run(void *context, int64_t begin, int64_t end, int64_t worker) {
+    const ChannelByChannel &f = *static_cast<ChannelByChannel *>(context);
+    const ConvolutionSizes &c = f.c;
+    const Part &p = f.p;
+    const int64_t rows = p.count[0] * p.count[1], taps = (int64_t)p.taps.size(), d = sizeof(T) == 8;
+    const bool apart = p.step[2] > 1;
+    T *copied = static_cast<T *>(f.runtime->scratch(worker, (p.span + kSlack + (apart ? rows * p.count[2] : 0)) * (int64_t)sizeof(T))), *sums = copied + p.span + kSlack;
+    std::fill(copied + p.span, sums, T());
+    for (int64_t i = begin; i < end; i++) {
+      copy_channel(c, p, f.x + i * c.pixels, copied);
+      for (int64_t m = i * c.made; m < (i + 1) * c.made; m++) {
+        const int64_t channel = m % (c.groups * c.made);
+        const T none = T(), *more = f.bias ? f.bias + channel : &none;
+        for (int64_t y0 = 0; y0 < p.count[0]; y0++) {
+          T *to = f.out + m * c.places + ((p.first[0] + y0 * p.step[0]) * c.result[1] + p.first[1]) * c.result[2] + p.first[2];
+          const T *base = copied + y0 * p.rows[1] * p.rows[2];
+          const int64_t next = p.step[1] * c.result[2];
+          weft_shifted.rows[d](taps, f.weight + channel * taps, base, p.offsets.data(), p.rows[2], p.count[1], p.count[2], more, apart ? sums : to, apart ? p.count[2] : next);
+          if (!apart) continue;
+          for (int64_t y1 = 0; y1 < p.count[1]; y1++)
+            for (int64_t k = 0; k < p.count[2]; k++) to[y1 * next + k * p.step[2]] = sums[y1 * p.count[2] + k];
+        }
+      }
+    }
+  }
+};
+
+template <class T> void run_channels(const ConvolutionSizes &c, const Part &p, const T *x, const T *weight, const T *bias, T *out, const WeftKernelRuntime *runtime) {
+  const int64_t taps = (int64_t)p.taps.size(), results = c.groups * c.made;
+  std::unique_ptr<T[]> met = memory_of<T>(results * taps);
+  for (int64_t i = 0; i < results; i++)
+    for (int64_t t = 0; t < taps; t++) met[(size_t)(i * taps + t)] = weight[i * c.taps + p.taps[(size_t)t]];
+  ChannelByChannel<T> f = {c, p, x, met.get(), bias, out, runtime};
+  const int64_t each = p.span + c.made * taps * p.count[0] * p.count[1] * p.count[2];
+  runtime->parallel_for(c.images * c.groups, std::max<int64_t>(1, 262144 / each), ChannelByChannel<T>::run, &f);
+}
+
 // ------------------------------------------------------------------------------------------ derivative by the weights
 template <class T> struct ByWeight {
   const ConvolutionSizes &c;
@@ -250,14 +292,14 @@ template <class T> struct ByWeight {
   int64_t images, run, block;
 
   static void lay_out(const Part &p, int64_t run, const T *from, T *to) {
-    int64_t at = 0;
-    for (int64_t y0 = 0; y0 < p.count[0]; y0++)
-      for (int64_t y1 = 0; y1 < p.count[1]; y1++) {
-        const int64_t start = (y0 * p.rows[1] + y1) * p.rows[2];
-        for (; at < start; at++) to[at] = 0;
-        for (int64_t x = 0; x < p.count[2]; x++, at++, from++) to[at] = *from;
-      }
-    for (; at < run; at++) to[at] = 0;
+    const int64_t n = p.rows[2], rows = p.count[1], end = (p.count[0] - 1) * p.rows[1] * n + (rows - 1) * n;  // where the last row begins
+    for (int64_t y0 = 0; y0 < p.count[0]; y0++, from += rows * p.count[2]) {
+      T *first = to + y0 * p.rows[1] * n;
+      const bool last = y0 + 1 == p.count[0];
+      weft_shifted.copy_rows[sizeof(T) == 8](rows - last, from, p.count[2], 1, 0, p.count[2], n, first);
+      if (!last) std::fill(first + rows * n, first + p.rows[1] * n, T());
+    }
+    weft_shifted.copy_rows[sizeof(T) == 8](1, from - p.count[2], 0, 1, 0, p.count[2], run - end, to + end);
   }
 
   static void range(void *context, int64_t begin, int64_t end, int64_t) {
@@ -275,6 +317,48 @@ template <class T> struct ByWeight {
   }
 };
 
+// Of results that see one channel each: a channel's images and gradients are copied some at a time, and multiplied in cache.
+template <class T> struct WeightOfChannel {
+  const ConvolutionSizes &c;
+  const Part &p;
+  const T *x, *g;
+  T *weight;
+  const WeftKernelRuntime *runtime;
+  int64_t run, some;                           // of a gradient, rounded up; images at a time
+  bool finite = true;
+
+  static void range(void *context, int64_t begin, int64_t end, int64_t worker) {
+    WeightOfChannel &f = *static_cast<WeightOfChannel *>(context);
+    const ConvolutionSizes &c = f.c;
+    const int64_t span = f.p.span, n = f.some * (span + f.run) + kSlack + f.run, d = sizeof(T) == 8;
+    T *gradients = static_cast<T *>(f.runtime->scratch(worker, n * (int64_t)sizeof(T))), *images = gradients + f.some * f.run;
+    for (int64_t channel = begin; channel < end; channel++)
+      for (int64_t first = 0; first < c.images; first += f.some) {
+        const int64_t count = std::min(f.some, c.images - first);
+        for (int64_t i = 0; i < count; i++) copy_channel(c, f.p, f.x + ((first + i) * c.groups + channel) * c.pixels, images + i * span);
+        std::fill(images + count * span, images + count * span + kSlack + f.run, T());
+        bool finite = all_finite(images, count * span);
+        for (int64_t m = channel * c.made; m < (channel + 1) * c.made && finite; m++) {
+          for (int64_t i = 0; i < count; i++) ByWeight<T>::lay_out(f.p, f.run, f.g + ((first + i) * c.groups * c.made + m) * c.places, gradients + i * f.run);
+          finite = all_finite(gradients, count * f.run);
+          weft_shifted.image_dots[d](count, f.run, c.taps, gradients, f.run, images, span, f.p.offsets.data(), f.weight + m * c.taps);
+        }
+        if (finite) continue;
+        __atomic_store_n(&f.finite, false, __ATOMIC_RELAXED);
+        return;
+      }
+  }
+};
+
+template <class T> bool weight_by_channel(const ConvolutionSizes &c, const Part &p, const T *g, const T *x, T *weight, const WeftKernelRuntime *runtime) {
+  constexpr int64_t lanes = 64 / (int64_t)sizeof(T);
+  const int64_t results = c.groups * c.made, run = ceil_div(p.run, lanes) * lanes;
+  WeightOfChannel<T> f = {c, p, x, g, weight, runtime, run, std::max<int64_t>(1, std::min(c.images, kTogether / (p.span + run)))};
+  std::fill(weight, weight + results * c.taps, T());
+  runtime->parallel_for(c.groups, std::max<int64_t>(1, 262144 / (c.images * (p.span + c.made * c.taps * run))), WeightOfChannel<T>::range, &f);
+  return f.finite;
+}
+
 }  // namespace
 
 template <class T> bool shifted_convolution(const ConvolutionSizes &c, const T *x, const T *weight, const T *bias, T *out, const WeftKernelRuntime *runtime) {
@@ -282,16 +366,22 @@ template <class T> bool shifted_convolution(const ConvolutionSizes &c, const T *
   if (!weft_shifted.dots[0] || !c.images || !c.channels || !c.made || !c.taps || !c.pixels) return false;
   if (holes && (c.stride[0] > 1 || c.stride[1] > 1 || c.stride[2] > 1 || c.hole[0] * c.hole[1] * c.hole[2] > 16)) return false;
   std::vector<Part> parts;
+  bool alone = c.channels == 1 && c.made <= kFewResults, pay = true;
   for (int64_t a = 0; a < c.hole[0]; a++)
     for (int64_t b = 0; b < c.hole[1]; b++)
       for (int64_t k = 0; k < c.hole[2]; k++) {
         const int64_t remainder[3] = {a, b, k};
         Part p = part_of(c, remainder);
         if (!p.any()) continue;
-        if (!pays(c, p)) return false;
+        alone = alone && p.span <= kNear;
+        pay = pay && pays(c, p);
+        if (!alone && !pay) return false;
         parts.push_back(std::move(p));
       }
-  for (const Part &p : parts) run_part(c, p, x, weight, bias, out, runtime);
+  for (const Part &p : parts) {
+    if (alone) run_channels(c, p, x, weight, bias, out, runtime);
+    else run_part(c, p, x, weight, bias, out, runtime);
+  }
   return true;
 }
 
@@ -301,6 +391,7 @@ template <class T> bool shifted_convolution_weight(const ConvolutionSizes &c, co
   const Part p = part_of(c, none);
   constexpr int64_t lanes = 64 / (int64_t)sizeof(T);
   const std::vector<int64_t> offsets = all_offsets(c, p);
+  if (c.channels == 1 && c.made <= kFewResults && p.any() && p.span <= kNear) return weight_by_channel(c, p, g, x, weight, runtime);
   if (!pays(c, p) || p.run < 16 * lanes) return false;
   const int64_t run = ceil_div(p.run, lanes) * lanes, some = images_at_a_time(c, p), each = c.groups * c.channels, results = c.groups * c.made;
   std::unique_ptr<T[]> sums = memory_of<T>(results * c.channels * c.taps);

@@ -15,6 +15,13 @@ CASES = {
     "strided": ([2, 4, 17, 20], [3, 3], 8, 2, [2, 3], [1, 1], [1, 1], [1, 1], [9, 7]),
     "dilated": ([1, 2, 30, 31], [3, 2], 3, 1, [1, 1], [2, 0], [2, 3], [1, 1], [30, 28]),
     "depthwise": ([2, 6, 12, 13], [3, 3], 6, 6, [1, 1], [1, 1], [1, 1], [1, 1], [12, 13]),
+    "depthwise, strided": ([3, 6, 13, 37], [5, 3], 6, 6, [2, 2], [2, 1], [1, 1], [1, 1], [7, 19]),
+    "depthwise, far apart": ([2, 3, 20, 41], [3, 4], 6, 3, [1, 3], [1, 2], [2, 1], [1, 1], [18, 14]),
+    "depthwise, few places": ([9, 8, 4, 3], [3, 3], 8, 8, [1, 1], [1, 1], [1, 1], [1, 1], [4, 3]),
+    "depthwise, cut off": ([2, 5, 9, 30], [2, 3], 5, 5, [1, 1], [-1, -2], [1, 1], [1, 1], [7, 24]),
+    "depthwise rows": ([2, 7, 100], [7], 14, 7, [1], [6], [1], [1], [100]),
+    "depthwise, transposed": ([2, 4, 9, 12], [3, 3], 4, 4, [1, 1], [1, 1], [1, 1], [2, 2], [17, 23]),
+    "depthwise volumes": ([2, 3, 5, 8, 19], [2, 3, 3], 3, 3, [1, 2, 1], [0, 1, 1], [1, 1, 1], [1, 1, 1], [4, 4, 19]),
     "cut off": ([1, 2, 14, 14], [3, 3], 2, 1, [1, 1], [-2, -1], [1, 1], [1, 1], [9, 11]),
     "transposed": ([2, 3, 9, 12], [3, 3], 4, 1, [1, 1], [1, 1], [1, 1], [2, 2], [17, 23]),
     "transposed without taps": ([1, 2, 9, 12], [1, 1], 4, 1, [1, 1], [0, 0], [1, 1], [2, 2], [17, 23]),
@@ -79,7 +86,7 @@ def test_every_instruction_set_gives_the_same_bits(name):
 
 
 @pytest.mark.parametrize("value", (np.nan, np.inf))
-@pytest.mark.parametrize("name", ("windows", "strided", "depthwise", "one tap"))
+@pytest.mark.parametrize("name", ("windows", "strided", "depthwise", "depthwise, strided", "one tap"))
 def test_what_is_not_finite_goes_where_its_windows_are(name, value, monkeypatch):
     x, weight, bias, g = operands(CASES[name], "float32")
     x[0, 0, 3, 0] = g[1, 1, 0, 2] = value

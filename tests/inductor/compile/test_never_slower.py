@@ -7,6 +7,7 @@ import inductor
 import weft
 from aten import _native, settings
 from aten.symbolic.expr import as_expr, sym
+from inductor import choices
 from inductor.codegen import cpp
 from inductor.codegen.cpp_vector import native_isa
 from inductor.codegen.kernel import plan
@@ -64,12 +65,28 @@ def test_products_of_vectors_are_sums():
     np.testing.assert_allclose(got.numpy(), f(a, b).numpy(), rtol=1e-4, atol=1e-4)
 
 
-def test_depthwise_convolutions_have_no_product(monkeypatch):
-    x, w = weft.randn(2, 8, 12, 12), weft.randn(8, 1, 3, 3)
+@pytest.mark.parametrize("side, dtype", [(4, "float32"), (12, "bfloat16")])
+def test_depthwise_convolutions_of_few_places_or_halves_have_no_product(monkeypatch, side, dtype):
+    x, w = (weft.randn(*sizes).to(getattr(weft, dtype)) for sizes in ((2, 8, side, side), (8, 1, 3, 3)))
     f = lambda x, w: F.relu(F.conv2d(x, w, padding=1, groups=8))
     monkeypatch.delattr(GraphLowering, "matmul")
     _, got = kernels_of(f, x, w)
-    np.testing.assert_allclose(got.numpy(), f(x, w).numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(got.float().numpy(), f(x, w).float().numpy(), rtol=1e-2 if dtype == "bfloat16" else 1e-4, atol=1e-2)
+
+
+def test_other_depthwise_convolutions_and_their_gradients_are_the_kernel():
+    x, w = weft.randn(2, 8, 12, 12, requires_grad=True), weft.randn(8, 1, 3, 3, requires_grad=True)
+    f = lambda x, w: F.conv2d(x * 2, w, padding=1, stride=2, groups=8).relu()
+    results = []
+    for g in (f, weft.compile(f, fullgraph=True)):
+        x.grad = w.grad = None
+        out = g(x, w)
+        out.sum().backward()
+        results.append((out.detach().numpy(), x.grad.numpy(), w.grad.numpy()))
+    for eager, compiled in zip(*results):
+        np.testing.assert_allclose(compiled, eager, rtol=1e-5, atol=1e-5)
+    assert not choices.fuses_convolution(8, 8, 8, [12, 12], "float32")
+    assert not choices.fuses_convolution(8, 16, 8, [4, 4], "float32")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "int32"])

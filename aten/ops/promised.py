@@ -151,6 +151,8 @@ PROMISED = {
         "dropout_kept dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout",
     "recurrent":
         "rnn_tanh rnn_relu lstm gru rnn_tanh_cell rnn_relu_cell lstm_cell gru_cell",
+    "recurrent_layer":
+        "recurrent_layer recurrent_layer_backward",
     "resize":
         "interpolate resample resample_backward resample_bytes upsample_nearest upsample_bilinear",
     "sampling":

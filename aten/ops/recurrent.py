@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from aten import dtype as dtypes
 from aten.errors import DataDependentError
 from aten.op import composite, ops
 from aten.records import record
+from aten.shapes import is_empty
 
 State = tuple[Any, ...]
 
@@ -53,16 +55,24 @@ _KINDS = {"rnn_tanh": Kind(_tanh), "rnn_relu": Kind(_relu), "lstm": Kind(_lstm),
 
 
 # ---------------------------------------------------------------------------------------------------------- layers
-def _direction(kind: Kind, steps: Any, initial: State, weights: Any, backwards: bool) -> tuple[list[Any], State]:
-    """The outputs of all steps in order of time, and the last state. weights: w_ih, w_hh, b_ih, b_hh, w_hr (None: not there).
+def _direction(name: str, steps: Any, initial: State, weights: Any, backwards: bool) -> tuple[Any, State]:
+    """The outputs of all steps in order of time (a list, or one tensor), and the last state.
+
+    weights: w_ih, w_hh, b_ih, b_hh, w_hr (None: not there).
 
     steps: the inputs [N, F] by time, one tensor [T, N, F], or (data, sizes) of a packed sequence, whose N fall with time.
     """
+    kind = _KINDS[name]
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     if kind.joined and b_ih is not None:
         b_ih, b_hh = b_ih + b_hh, None
     packed = isinstance(steps, tuple)
     parts = ops.linear(steps[0] if packed else steps, w_ih, b_ih)
+    if not packed and w_hr is None and _is_one_kernel(parts, initial, w_hh, b_hh):
+        h, c = initial if len(initial) > 1 else (initial[0], None)
+        states, cells, _ = ops.recurrent_layer(parts, h, c, w_hh, b_hh, name, backwards)
+        last = 0 if backwards else -1
+        return states, (states[last],) if c is None else (states[last], cells[last])
     parts = ops.split(parts, steps[1], 0) if packed else ops.unbind(parts, 0)
     state, outputs, ended = initial, [], []
     if packed and backwards:
@@ -77,6 +87,13 @@ def _direction(kind: Kind, steps: Any, initial: State, weights: Any, backwards: 
     if ended:
         state = tuple(ops.cat([s, *[e[k] for e in reversed(ended)]], 0) for k, s in enumerate(state))
     return (outputs[::-1] if backwards else outputs), state
+
+
+def _is_one_kernel(parts: Any, initial: State, weight: Any, bias: Any) -> bool:
+    """Whether there is one for all steps: floats of one dtype, at least one step, one sequence and one state."""
+    given = [*initial, weight, *([] if bias is None else [bias])]
+    of_one = all(t.dtype is parts.dtype for t in given) and parts.dtype in (dtypes.float32, dtypes.float64)
+    return of_one and parts.ndim == 3 and not any(is_empty(s) for s in (*parts.shape, weight.shape[1]))
 
 
 def _resized(state: State, rows: int, initial: State, ended: list[State]) -> State:
@@ -96,7 +113,7 @@ def _weights(params: list[Any], has_biases: bool, projected: bool) -> list[tuple
 
 
 def _network(
-    kind: Kind, x: Any, sizes: list[int] | None, initial: State, rows: Any, num_layers: int, dropout: float, train: bool, both: bool
+    name: str, x: Any, sizes: list[int] | None, initial: State, rows: Any, num_layers: int, dropout: float, train: bool, both: bool
 ) -> tuple[Any, State]:
     """x: [T, N, F], or packed [sum of sizes, F]. initial: each [layers * directions, N, H]."""
     directions = 2 if both else 1
@@ -106,8 +123,9 @@ def _network(
         for d in range(directions):
             at = k * directions + d
             steps = x if sizes is None else (x, sizes)
-            found, last = _direction(kind, steps, tuple(s[at] for s in initial), rows[at], d == 1)
-            outputs.append(ops.stack(found, 0) if sizes is None else ops.cat(found, 0))
+            found, last = _direction(name, steps, tuple(s[at] for s in initial), rows[at], d == 1)
+            joined = found if not isinstance(found, list) else ops.stack(found, 0) if sizes is None else ops.cat(found, 0)
+            outputs.append(joined)
             finals.append(last)
         x = outputs[0] if directions == 1 else ops.cat(outputs, -1)
         if dropout and train and k + 1 < num_layers:
@@ -124,7 +142,7 @@ def _steps(batch_sizes: Any) -> list[int]:
 
 
 def _recurrent(name: str) -> None:
-    kind, pair = _KINDS[name], name == "lstm"
+    pair = name == "lstm"
     result = "(Tensor, Tensor, Tensor)" if pair else "(Tensor, Tensor)"
 
     @composite(
@@ -147,7 +165,7 @@ def _recurrent(name: str) -> None:
         projected = pair and initial[0].shape[2] != initial[1].shape[2]
         x = ops.transpose(input, 0, 1) if batch_first else input
         rows = _weights(list(params), has_biases, projected)
-        out, last = _network(kind, x, sizes, initial, rows, num_layers, dropout, train, bidirectional)
+        out, last = _network(name, x, sizes, initial, rows, num_layers, dropout, train, bidirectional)
         return (ops.transpose(out, 0, 1) if batch_first else out), *last
 
 

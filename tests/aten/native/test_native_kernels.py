@@ -240,6 +240,22 @@ def of_bags(name, dtype):
             yield *first, at, starts, *more, padding, *last
 
 
+@calls_of("recurrent_layer", "recurrent_layer_backward")
+def of_recurrent_layer(name, dtype):
+    if dtype not in ("float32", "float64"):
+        return
+    made = lambda *sizes, layout="plain": tensor(*sizes, dtype=dtype, layout=layout).nan_to_num(0.5, 1, -1) * 0.25
+    kinds = (("lstm", 4), ("gru", 3), ("rnn_tanh", 1), ("rnn_relu", 1))
+    for (kind, gates), layout, reverse, n in itertools.product(kinds, ("plain", "turned", "strided"), (False, True), (1, 3)):
+        h0 = made(n, 5, layout=layout)
+        given = made(4, n, gates * 5, layout=layout), h0, made(n, 5) if kind == "lstm" else None, made(gates * 5, 5), None
+        if name == "recurrent_layer":
+            yield *given, kind, reverse
+            continue
+        of_cells = made(4, n, 5) if kind == "lstm" and reverse else None
+        yield made(4, n, 5), of_cells, *given, *registry["recurrent_layer"](*given, kind, reverse), kind, reverse
+
+
 @calls_of("part_maxima", "part_maxima_backward")
 def of_part_maxima(name, dtype):
     for sizes, outs in (((2, 11), (4,)), ((3, 7, 13), (3, 5)), ((2, 5, 4, 6), (2, 4, 4)), ((2, 3, 3), (5, 4))):
@@ -416,7 +432,8 @@ def transforms(name, dtype):
             )
 
 
-ROUNDED = """row_distances row_distances_backward row_distances_within row_distances_within_backward
+ROUNDED = """recurrent_layer recurrent_layer_backward
+row_distances row_distances_backward row_distances_within row_distances_within_backward
 resample resample_backward ctc_alignments ctc_alignments_backward mm bmm part_means part_means_backward
 polygamma image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
 sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values

@@ -422,6 +422,8 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
             target.data = _native.empty(tuple(value.shape), target.dtype, target.device, dense_strides(Meta.of(value)))
         with no_grad():
             target.copy_(value)
+    if "no_result_of_out" in op.tags:
+        return None
     return out if not isinstance(out, (tuple, list)) else type(result)(out) if not hasattr(result, "_make") else result._make(out)
 
 

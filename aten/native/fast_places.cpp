@@ -341,23 +341,23 @@ int64_t count_true(const WeftTensor *mask) {
   return count;
 }
 
-// Writes the places of true elements, dim d of place number n at to[d][n * step]; at most `room` of them: another thread may
+// Writes the places of true elements, dim d of place number n at to[d][n]; at most `room` of them: another thread may
 // have written the mask since they were counted.
-void write_places(const WeftTensor *mask, int64_t room, int64_t *const *to, int64_t step) {
+void write_places(const WeftTensor *mask, int64_t room, int64_t *const *to) {
   const int ndim = WEFT_NDIM(mask);
   int64_t n = 0;
   each_true(mask, [&](int64_t at) {
     if (n == room) return;
     for (int d = ndim - 1; d > 0; d--) {
       const int64_t rest = at / mask->sizes[d];
-      to[d][n * step] = at - rest * mask->sizes[d];
+      to[d][n] = at - rest * mask->sizes[d];
       at = rest;
     }
-    if (ndim) to[0][n * step] = at;
+    if (ndim) to[0][n] = at;
     n++;
   });
   for (; n < room; n++)
-    for (int d = 0; d < ndim; d++) to[d][n * step] = 0;
+    for (int d = 0; d < ndim; d++) to[d][n] = 0;
 }
 
 uint32_t word_of(int dtype) { return (uint32_t)dtype; }
@@ -373,7 +373,7 @@ int mask_places(WeftTensor *mask, Ref *places) {
     if (!places[d]) return -1;
     to[d] = reinterpret_cast<int64_t *>(weft_data(as_tensor(places[d].get())));
   }
-  write_places(mask, count, to, 1);
+  write_places(mask, count, to);
   return 1;
 }
 
@@ -385,11 +385,12 @@ PyObject *fast_nonzero(Call &call) {
   if (!call.usual(1) || WEFT_DTYPE(mask) != WEFT_BOOL || !(mask->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
   const int ndim = WEFT_NDIM(mask);
   const int64_t sizes[2] = {count_true(mask), ndim};
-  Ref out(empty(word_of(WEFT_INT64), 2, sizes, nullptr));
+  const int64_t strides[2] = {1, sizes[0]};
+  Ref out(empty(word_of(WEFT_INT64), 2, sizes, strides));
   if (!out) return nullptr;
   int64_t *to[WEFT_MAX_NDIM];
-  for (int d = 0; d < ndim; d++) to[d] = reinterpret_cast<int64_t *>(weft_data(as_tensor(out.get()))) + d;
-  write_places(mask, sizes[0], to, ndim);
+  for (int d = 0; d < ndim; d++) to[d] = reinterpret_cast<int64_t *>(weft_data(as_tensor(out.get()))) + d * sizes[0];
+  write_places(mask, sizes[0], to);
   return out.release();
 }
 

@@ -182,8 +182,9 @@ struct Shape {
     if (same) ndim = WEFT_NDIM(like);
     else broadcast();
   }
-  PyObject *make(int dtype) const {
+  PyObject *make(int dtype, bool row_major = false) const {
     int64_t strides[WEFT_MAX_NDIM];
+    if (row_major) return empty((uint32_t)dtype, ndim, sizes, nullptr);
     return empty((uint32_t)dtype, ndim, sizes, pointwise_strides(ndim, sizes, tensors, n, strides) ? strides : nullptr);
   }
 
@@ -251,7 +252,7 @@ PyObject *binary_into(NativeOp *op, Term *terms, int dtype, PyObject *out_given)
   if (shape.ndim < 0) return UNHANDLED;
   const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : run;
   const bool direct = out_given && out_dtype == dtype;
-  Ref out(direct ? Py_NewRef(out_given) : shape.make(out_dtype));
+  Ref out(direct ? Py_NewRef(out_given) : shape.make(out_dtype, op->code == WEFT_POW && !terms[0].tensor));
   if (!out) return nullptr;
   WeftTensor *tensors[3] = {terms[0].tensor, terms[1].tensor, as_tensor(out.get())};
   void *numbers[3] = {terms[0].value, terms[1].value, nullptr};

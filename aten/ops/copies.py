@@ -9,6 +9,9 @@ _VIEWS = "alias as_strided detach diagonal expand permute select slice squeeze t
 _VIEWS += " split split_with_sizes"
 
 
+_PIECES = frozenset({"unbind", "split", "split_with_sizes"})
+
+
 def _copied(result: Any) -> Any:
     return tuple(map(ops.row_major, result)) if isinstance(result, tuple) else ops.row_major(result)
 
@@ -23,7 +26,8 @@ def _declare(name: str, target: Op) -> None:
         return _copied(target(*args[:n], **keywords))
 
     definition.__doc__ = f"A copy of what `{name}` shows."
-    composite(declaration, tags=["function_only"])(definition)
+    tags = ["function_only", *["no_result_of_out"] * (name in _PIECES)]  # (for their `out=` PyTorch answers with None)
+    composite(declaration, tags=tags)(definition)
 
 
 for _name in _VIEWS.split():

@@ -130,7 +130,10 @@ def binary(
         if check is not None:
             check(name, input, other)
         dtype = (input if type(input) is Meta else other).dtype
-        return pointwise_meta(input, other, dtype=None if result is None else result(dtype))
+        made = pointwise_meta(input, other, dtype=None if result is None else result(dtype))
+        if name == "pow" and type(input) is not Meta:
+            return Meta.contiguous(made.sizes, made.dtype, made.device)
+        return made
 
     rule.__doc__ = doc or f"`{name}` of elements of two tensors, broadcast."
     made = op(
@@ -532,8 +535,15 @@ def scaled(other: Any, alpha: Any) -> Any:
     return other * alpha if numbers else ops.mul(other, alpha)
 
 
-@ops.div.special(lambda input, other, rounding_mode: rounding_mode is not None)
+def _is_inverse(input: Any, other: Any) -> bool:
+    """A number over a complex tensor: so many times its reciprocal."""
+    return not hasattr(input, "dtype") and hasattr(other, "dtype") and other.dtype.is_complex
+
+
+@ops.div.special(lambda input, other, rounding_mode: rounding_mode is not None or _is_inverse(input, other))
 def _(input, other, rounding_mode):
+    if rounding_mode is None:
+        return ops.reciprocal(other) * input
     if rounding_mode == "floor":
         return ops.floor_divide(input, other)
     if rounding_mode != "trunc":

@@ -328,8 +328,27 @@ for _made in (sum, mean, prod):
     _made.batch_fn = batch_dims(_made)
 
 
+def _extreme_of_all(name: str, full: Op) -> Op:
+    """The extreme of all elements where it is differentiated: unlike amax, NaNs that it may be share its gradient."""
+
+    @op(f"{name}_of_all(Tensor input) -> Tensor", tags=["fused", "function_only", "hidden"])
+    def rule(input: Meta) -> Meta:
+        return input.like(sizes=())
+
+    rule.kernel(lambda out, x: np.copyto(out, (np.maximum if name == "max" else np.minimum).reduce(x, axis=None)))
+    rule.decompose(lambda input: full(input, list(range(input.ndim)), False))
+
+    @rule.vjp
+    def _(g, input, out):
+        chosen = ops.logical_or(ops.eq(input, out), ops.isnan(input))  # (one NaN, and the extreme is NaN)
+        return ops.where(chosen, g / sum(chosen), 0)
+
+    return rule
+
+
 def _max_or_min(name: str) -> None:
     full, along, pair = (amax, max_dim, "maximum") if name == "max" else (amin, min_dim, "minimum")
+    of_all = _extreme_of_all(name, full)
 
     @composite(f"{name}(Tensor input, Any dim=None, bool keepdim=False, *, Tensor? other=None) -> Any")
     def definition(input, dim, keepdim, other):
@@ -343,7 +362,8 @@ def _max_or_min(name: str) -> None:
                     f"reduction dim "
                     "with the 'dim' argument."
                 )
-            return full(input, [], False)
+            recorded = input.requires_grad and input.ndim and category(input.dtype) == 2
+            return of_all(input) if recorded else full(input, [], False)
         values, indices = along(input, dim, keepdim)
         return _return_type(name)((values, indices))
 

@@ -12,7 +12,7 @@ from aten.shapes import is_empty, wrap_dim
 
 
 def _check(name: str, x: Meta) -> None:
-    if category(x.dtype) < 2:
+    if category(x.dtype) < 2 and not is_empty(x.numel()):
         raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
 
 
@@ -50,7 +50,9 @@ softmax.normal(_wrapped)
 
 @softmax.kernel
 def _(out, x, dim):
-    if not x.ndim or not x.size:
+    if not x.size:
+        return
+    if not x.ndim:
         out[...] = np.exp(x - x)  # NaN of infinities
         return
     e = np.exp(x - x.max(dim, keepdims=True))
@@ -59,6 +61,8 @@ def _(out, x, dim):
 
 @softmax.decompose
 def _(x, dim):
+    if category(x.dtype) < 2:
+        return ops.clone(x)  # (an empty one)
     if x.ndim == 0 or is_empty(x.shape[dim]):
         return ops.exp(x - x)
     e = (x - ops.amax(x, [dim], True)).exp()
@@ -95,7 +99,9 @@ log_softmax.normal(_wrapped)
 
 @log_softmax.kernel
 def _(out, x, dim):
-    if not x.ndim or not x.size:
+    if not x.size:
+        return
+    if not x.ndim:
         out[...] = x - x
         return
     centred = x - x.max(dim, keepdims=True)
@@ -104,6 +110,8 @@ def _(out, x, dim):
 
 @log_softmax.decompose
 def _(x, dim):
+    if category(x.dtype) < 2:
+        return ops.clone(x)  # (an empty one)
     if x.ndim == 0 or is_empty(x.shape[dim]):
         return x - x
     centred = x - ops.amax(x, [dim], True)

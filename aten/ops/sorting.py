@@ -392,7 +392,7 @@ def bucketize(input, boundaries, out_int32, right):
 def nonzero(input: Meta) -> Meta:
     """The indices of the elements that are not 0, one a row. Its sizes depend on the data."""
     found = unknown_size("the sizes of nonzero() depend on the data", input.numel())
-    return Meta(dtypes.int64, input.device, (found, input.ndim), (input.ndim, 1))
+    return Meta(dtypes.int64, input.device, (found, input.ndim), (1, found))  # (the coordinates of each dim lie together)
 
 
 nonzero.special(lambda input, as_tuple: as_tuple)(lambda input, as_tuple: _by_dim(input))
@@ -402,7 +402,7 @@ nonzero.special(lambda input, as_tuple: as_tuple)(lambda input, as_tuple: _by_di
 def _(x):
     # (The comparison makes a mask in memory: one that shows few elements too many times is refused there, at once.)
     mask = np.atleast_1d(x if x.dtype == bool and x.flags.c_contiguous else x != 0)
-    return np.stack(np.nonzero(mask), 1)[:, : x.ndim].astype(np.int64)
+    return _native.from_numpy(np.stack(np.nonzero(mask))[: x.ndim].astype(np.int64).T)  # (of arrays the copy would be row-major)
 
 
 def _by_dim(input: Any) -> tuple[Any, ...]:

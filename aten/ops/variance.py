@@ -6,7 +6,7 @@ import numpy as np
 
 from aten.errors import warn_caller
 from aten.meta import Meta
-from aten.op import composite, op
+from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims
 from aten.ops.pieces import reduction
 from aten.ops.reduction import axes_of, count, mean, reduced, root, spread
@@ -20,14 +20,18 @@ def _correction(unbiased: Any, correction: Any) -> Any:
     return 1 if unbiased is None or unbiased else 0
 
 
-def _var_normal(input, dim, correction, keepdim, unbiased):
+def _arguments(input, dim, correction, keepdim, unbiased):
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if isinstance(correction, bool):
         correction, unbiased = None, correction
+    return input, wrap_dims(dim, input.ndim), _correction(unbiased, correction), keepdim
+
+
+def _var_normal(input, dim, correction, keepdim, unbiased):
     if category(input.dtype) < 2:
         raise RuntimeError("std and var only support floating point and complex dtypes")
-    dims, correction = wrap_dims(dim, input.ndim), _correction(unbiased, correction)
+    input, dims, correction, keepdim = _arguments(input, dim, correction, keepdim, unbiased)
     if isinstance(correction, (int, float)):
         n = count(input.shape, dims)
         if isinstance(n, int) and n <= correction:
@@ -76,6 +80,42 @@ def _(g, input, dim, correction, keepdim):
     return g * (scale * centred)
 
 
+@op("var_of_too_few(Tensor input, Scalar correction) -> Tensor", tags=["fused", "function_only", "hidden"])
+def var_of_too_few(input: Meta, correction: Any) -> Meta:
+    """The variance of all elements, at most as many as are taken off: infinite, or NaN. Its slope is PyTorch's where no dims are
+    given, infinite where an element is not the mean."""
+    return input.like(sizes=(), dtype=to_real(input.dtype))
+
+
+@var_of_too_few.kernel
+def _(out, x, correction):
+    out[...] = _deviation(x, list(range(x.ndim)), correction)[1].reshape(())
+
+
+var_of_too_few.decompose(lambda input, correction: ops.var(input, list(range(input.ndim)), correction, False))
+
+
+@var_of_too_few.vjp
+def _(g, input, correction):
+    slope = ops.where(ops.eq(input, mean(input, list(range(input.ndim)), True)), float("nan"), float("inf"))
+    return g * slope.to(input.dtype)
+
+
+def _is_of_too_few(input, dim, correction, keepdim, unbiased):
+    """Whether that is the variance of all elements, and differentiated."""
+    if not (dim is None or isinstance(dim, bool)) or not input.requires_grad or not input.ndim:
+        return False
+    correction, n = _arguments(input, dim, correction, keepdim, unbiased)[2], input.numel()
+    return isinstance(n, int) and bool(n <= correction)
+
+
+@var.special(_is_of_too_few)
+def _(input, dim, correction, keepdim, unbiased):
+    input, dims, correction, keepdim = _var_normal(input, dim, correction, keepdim, unbiased)
+    found = var_of_too_few(input, correction)
+    return found.reshape([1] * input.ndim) if keepdim else found
+
+
 @op(
     "var_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)",
     tags=["reduction"],
@@ -88,6 +128,11 @@ def var_mean(input: Meta, dim: list[int], correction: Any, keepdim: bool) -> tup
 
 
 var_mean.normal(_var_normal)
+
+
+@var_mean.special(_is_of_too_few)
+def _(input, dim, correction, keepdim, unbiased):
+    return ops.var(input, dim, correction, keepdim, unbiased=unbiased), mean(input, list(range(input.ndim)), keepdim)
 
 
 @var_mean.kernel

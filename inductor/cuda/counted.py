@@ -53,7 +53,7 @@ def nonzero(x: Tensor) -> Any:
     for size in reversed(x.shape):
         columns.append(rest % max(size, 1))
         rest = ops.floor_divide(rest, max(size, 1))
-    return ops.stack(columns[::-1], 1)
+    return ops.stack(columns[::-1]).t()
 
 
 def masked_select(x: Tensor, mask: Tensor) -> Any:

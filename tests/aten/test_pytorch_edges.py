@@ -71,3 +71,69 @@ def test_methods_whose_families_are_loaded_on_demand(program):
     code = f"import weft\nx = weft.full((1,), 2.5, requires_grad=True)\nprint(round({program}.item(), 4))"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(made.stdout) == (0.9163 if "slogdet" in program else 0.4904)
+
+
+def told_plain_and_compiled(f, *args):
+    """What f answers, and answers when it is compiled, which is the same."""
+    answers = []
+    for run in (f, weft.compile(f, backend="aot_eager"), weft.compile(f)):
+        given = [a.detach().clone().requires_grad_(a.requires_grad) for a in args]
+        found = run(*given)
+        if found.requires_grad:
+            found.sum().backward()
+            found = given[0].grad
+        answers.append((found.dtype, tuple(found.shape), found.stride(), repr(found.tolist())))
+    assert answers[0] == answers[1] == answers[2]
+    return found.tolist()
+
+
+def test_numbers_over_complex_tensors_are_multiples_of_reciprocals():
+    over = lambda x: 2 / x
+    assert repr(told_plain_and_compiled(over, weft.tensor([0j, 1j]))) == "[(nan+nanj), -2j]"
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_the_gradient_of_an_extreme_of_all_is_shared_by_its_nans(name):
+    x = weft.tensor([1.0, nan, 3.0, nan], requires_grad=True)
+    assert told_plain_and_compiled(lambda x: getattr(x, name)(), x) == [0, 0.5, 0, 0.5]
+    x = weft.tensor([[2.0, 2.0], [2.0, 2.0]], requires_grad=True)
+    assert told_plain_and_compiled(lambda x: getattr(x, name)(), x) == [[0.25, 0.25]] * 2
+    twice = lambda x: getattr(x * x, name)()
+    assert weft.autograd.gradcheck(twice, weft.randn(3, 2, dtype=weft.float64, requires_grad=True))
+    assert weft.autograd.gradgradcheck(twice, weft.randn(3, 2, dtype=weft.float64, requires_grad=True))
+
+
+@pytest.mark.filterwarnings("ignore:std and var")
+@pytest.mark.parametrize("correction", [3, 4])
+def test_the_slope_of_a_variance_of_too_few_elements(correction):
+    x = weft.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    assert repr(told_plain_and_compiled(lambda x: x.var(correction=correction), x)) == repr([inf, nan, inf])
+    assert repr(told_plain_and_compiled(lambda x: weft.var_mean(x, correction=correction)[0], x)) == repr([inf, nan, inf])
+    assert repr(told_plain_and_compiled(lambda x: x.std(correction=correction), x)) == repr([nan] * 3)
+    assert weft.var(x, correction=correction, keepdim=True).tolist() == [inf]
+
+
+def test_copies_of_pieces_into_given_tensors_answer_nothing():
+    outs = [weft.empty(2), weft.empty(2)]
+    assert weft.unbind_copy(weft.arange(4.0).reshape(2, 2), out=outs) is None and outs[1].tolist() == [2, 3]
+    assert weft.split_copy(weft.arange(4.0), 2, out=outs) is None and outs[1].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("dtype", [weft.int64, weft.bool])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_of_nothing_takes_integers(name, dtype):
+    assert told_plain_and_compiled(lambda x: getattr(weft, name)(x, -1), weft.empty(2, 0, dtype=dtype)) == [[], []]
+    with pytest.raises(NotImplementedError, match="not implemented for"):
+        getattr(weft, name)(weft.ones(2, dtype=dtype), 0)
+
+
+def test_layouts_of_powers_of_a_number_and_of_coordinates():
+    x = weft.arange(6.0).reshape(2, 3).t()
+    for of_number in (lambda x: 2**x, lambda x: weft.pow(2.5, x), lambda x: 2 ** x.long()):
+        told_plain_and_compiled(of_number, x)
+        assert of_number(x).stride() == (2, 1)
+    assert (x**2).stride() == (2 - x).stride() == (2 % x).stride() == (1, 3)
+    for coordinates in (weft.nonzero, weft.argwhere, weft.compile(weft.nonzero), weft.compile(weft.nonzero, fullgraph=True)):
+        for given in (x, x > 0, x.contiguous() > 0):
+            found = coordinates(given)
+            assert found.stride() == (1, 5) and found.tolist() == [[0, 1], [1, 0], [1, 1], [2, 0], [2, 1]]

@@ -224,6 +224,9 @@ def rerun_returned(code: types.CodeType, refusal: BaseException) -> None:
     """A graph refused its data, and the eager code then raised nothing."""
     if isinstance(refusal, errors.PromiseBroken):
         return
+    entries = [e for e in _eval_frame.entries(code) if isinstance(e.info, Compiled) and e.info.graph is not None]
+    if any("caught" in entry.info.graph.meta for entry in entries):  # (it raised, and the program handled that)
+        return
     refused = RuntimeError("the compiled graph refused data that the eager code accepts")
     errors.internal(f"running {_name(code)}", refused)
 
@@ -296,6 +299,8 @@ def call_backend(backend: Any, traced: o.Traced) -> Any:
             meta["example_value"] = meta["val"]  # where backends look that were written for PyTorch
         if node.op.startswith("call"):
             counted["calls_captured"] += 1
+        if "caught" in meta:
+            graph.meta["caught"] = True
     ours = trace_rules.is_ours(backend)
     try:
         given = graph if ours else for_users(graph.__dict__["_root"], graph.graph)
@@ -312,6 +317,10 @@ def call_backend(backend: Any, traced: o.Traced) -> Any:
                 raise
             e = e.inner_exception
         raise exc.BackendCompilerFailed(users, e) from e
+    if "caught" in graph.meta:
+        from .caught import told_to_python
+
+        return told_to_python(graph, compiled)
     return compiled
 
 

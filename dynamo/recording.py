@@ -101,6 +101,10 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     output.graph.line = output.user_line()
     node = output.graph.call_function(op, node_args, node_kwargs, val=val)
     output.note_modes(node)
+    if frame.is_caught():
+        from dynamo import caught  # (what few programs ask for)
+
+        caught.note(node)
     if is_written:
         if op.name == "setitem" and has_mask(args[1]):
             node.meta["whole"] = True

@@ -504,8 +504,7 @@ for _new, _old in (("subtract", "sub"), ("multiply", "mul"), ("divide", "div"), 
 
 def _alpha_of(input: Any, other: Any, alpha: Any) -> Any:
     """What `other` is multiplied by: of truth values a truth value."""
-    dtype = result = [t.dtype for t in (input, other) if hasattr(t, "dtype")]
-    kind = max(category(d) for d in result) if dtype else 0
+    kind = max(category(t.dtype if hasattr(t, "dtype") else number_dtype(t)) for t in (input, other))
     if isinstance(alpha, bool) and kind != 0:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, float) and kind < 2:
@@ -526,12 +525,15 @@ def _(input, other, alpha):
 
 @ops.sub.special(_is_not_one)
 def _(input, other, alpha):
+    _subtracted(input, other, alpha)
     return ops.sub(input, scaled(other, _alpha_of(input, other, alpha)))
 
 
 def scaled(other: Any, alpha: Any) -> Any:
     """other * alpha, either of them a tensor or a number."""
     numbers = not hasattr(other, "dtype") and not hasattr(alpha, "dtype")
+    if isinstance(other, bool) and isinstance(alpha, bool):
+        return other and alpha
     return other * alpha if numbers else ops.mul(other, alpha)
 
 

@@ -181,7 +181,7 @@ PROMISED = {
         "take. put. put_. take_along_dim. index_reduce. index_reduce_. unravel_index nonzero_static. sum_to_size. "
         "embedding_bag segment_reduce _segment_reduce=segment_reduce",
     "variance":
-        "var. var_mean. std. std_mean",
+        "var. var_of_too_few var_mean. std. std_mean",
     "window":
         "signal_hann signal_hamming signal_general_hamming signal_general_cosine signal_blackman signal_nuttall "
         "signal_bartlett signal_cosine signal_exponential signal_gaussian signal_kaiser hann_window hamming_window "

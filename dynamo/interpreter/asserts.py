@@ -20,7 +20,7 @@ def is_asserted(frame: Any, value: Any) -> bool:
         return False
     output = frame.output
     changed = output.mutated or any(v.source is not None for v in output.side_effects.dirty)
-    return not changed and output.graph is output.frame_graph and not _is_caught(frame)
+    return not changed and output.graph is output.frame_graph and not frame.is_caught()
 
 
 def record(frame: Any, value: TensorVariable, at: int) -> None:
@@ -30,16 +30,6 @@ def record(frame: Any, value: TensorVariable, at: int) -> None:
     output.recorded = True
     target = assert_async if output.options.export else assert_true
     output.graph.call_function(target, (value.node, _message(frame, at)), {}, val=None)
-
-
-def _is_caught(frame: Any) -> bool:
-    """Whether an exception of the current instruction has a handler in the frame or its callers."""
-    while frame is not None:
-        at = frame.pc - 1
-        if any(h.first <= at < h.last for h in frame.handlers):
-            return True
-        frame = frame.parent
-    return False
 
 
 def _message(frame: Any, at: int) -> Any:

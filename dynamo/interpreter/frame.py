@@ -188,6 +188,17 @@ class Frame:
                 return True
         return False
 
+    def is_caught(self) -> bool:
+        """Whether an exception of the current instruction has a handler in the frame or its callers."""
+        frame: Frame | None = self
+        while frame is not None:
+            if frame.handlers:
+                at = frame.pc - 1
+                if any(h.first <= at < h.last for h in frame.handlers):
+                    return True
+            frame = frame.parent
+        return False
+
     def dropped(self, value: Variable) -> None:
         """A value has left a variable or the stack."""
 

@@ -501,8 +501,10 @@ def as_operand(frame, op, value: Variable) -> Variable | None:
     if isinstance(native, ConstantVariable):
         value = ConstantVariable(native.value)
     if isinstance(value, ConstantVariable) and hasattr(value.value, "__array_priority__"):  # a NumPy scalar is a number
-        if value.value.dtype.kind == "b" and ROWS[op].function is operator.sub:  # which eager has its own rule for
-            raise value.unsupported("a subtraction")
+        if value.value.dtype.kind == "b":  # which is a float to eager, and has a rule of its own in differences
+            if ROWS[op].function is operator.sub:
+                raise value.unsupported("a subtraction")
+            return ConstantVariable(float(value.value))
         return ConstantVariable(value.value.item()) if value.value.dtype.kind in "biufc" else None
     if isinstance(value, ConstantVariable):
         return value if isinstance(value.value, (int, float, complex)) else None

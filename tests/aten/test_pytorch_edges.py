@@ -137,3 +137,14 @@ def test_layouts_of_powers_of_a_number_and_of_coordinates():
         for given in (x, x > 0, x.contiguous() > 0):
             found = coordinates(given)
             assert found.stride() == (1, 5) and found.tolist() == [[0, 1], [1, 0], [1, 1], [2, 0], [2, 1]]
+
+
+def test_alpha_counts_in_the_dtype_of_the_sum():
+    truth, numbers = weft.tensor([True, False]), weft.arange(2)
+    found = [weft.add(truth, other, alpha=2) for other in (1, 1.5, True, truth, 1j)]
+    assert [x.tolist() for x in found] == [[3, 2], [4.0, 3.0], [True, True], [True, False], [1 + 2j, 2j]]
+    assert [x.dtype for x in found] == [weft.int64, weft.float32, weft.bool, weft.bool, weft.complex64]
+    assert weft.add(numbers, 1.5, alpha=2.5).tolist() == [3.75, 4.75]
+    for other in (True, truth):
+        with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor"):
+            weft.sub(numbers, other, alpha=2)

@@ -118,3 +118,41 @@ def test_an_internal_error_is_told_once_for_a_function_and_all_that_it_calls(mon
         for _ in range(3):
             assert compiled(weft.ones(2)).tolist() == model(weft.ones(2)).tolist()
     assert len(seen) == 1 and len(calls) == 1, [str(w.message) for w in seen]
+
+
+def picked_in_a_try(x, i, log):
+    log.append("before")
+    try:
+        with weft.no_grad():
+            y = weft.nn.functional.embedding(i, (x * 2).reshape(4, 1)).sum(1)
+    except IndexError as e:
+        log.append(str(e))
+        return x - 1 + weft.rand(1) * 0
+    finally:
+        log.append("left")
+    return y
+
+
+def picked_in_a_call(x, i, log):
+    def attempted(f):
+        try:
+            return f()
+        except Exception as e:
+            return type(e).__name__
+
+    found = attempted(lambda: x[i]), attempted(lambda: x.long() // i), attempted(lambda: weft.linalg.inv(x.reshape(2, 2)))
+    return *found, x + 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor", lambda gm, inputs: gm.forward])
+@pytest.mark.parametrize("function", [picked_in_a_try, picked_in_a_call])
+def test_errors_that_data_decides_are_handled_by_the_program(function, backend):
+    compiled = weft.compile(function, backend=backend)
+    ours, theirs = [], []
+    for i in (weft.tensor([1]), weft.tensor([9]), weft.tensor([0]), weft.tensor([8]), weft.tensor([2])):
+        for x in (weft.arange(4.0), weft.ones(4)):
+            found, expected = compiled(x, i, ours), function(x, i, theirs)
+            for a, b in zip(found, expected, strict=True):
+                assert a == b if isinstance(b, str) else weft.allclose(a, b, equal_nan=True)
+    assert ours == theirs

@@ -232,3 +232,11 @@ def lists_and_numbers_that_fit_no_place(C):
 
     c = C(f)
     return [c(x0(), n) for n in (2**70, -(2**70), 2**63, 2**64 + 1)]
+
+
+@prog
+def numpy_truth_values_beside_tensors(C):
+    b = np.bool_(True)
+    x = weft.arange(3)
+    ops = [lambda v: b + v, lambda v: v * b, lambda v: v - b, lambda v: b & v, lambda v: v**b, lambda v: v // b, lambda v: v == b, lambda v: v > b]
+    return [[told(C(f), v) for v in (x, x + 0.5, x > 0)] for f in ops]

@@ -237,7 +237,8 @@ class _Writer:
             return False
         if row_major:
             made = tuple(m.like(sizes=m.sizes) for m in made) if type(made) is tuple else made.like(sizes=made.sizes)
-        args = op.join(*map_arg((tuple(node.args), dict(node.kwargs)), _example))
+        example = (lambda n: _example(n, 1)) if op.name in _DIVISIONS else _example
+        args = op.join(*map_arg((tuple(node.args), dict(node.kwargs)), example))
         out = tuple(map(dispatch.allocate, made)) if type(made) is tuple else dispatch.allocate(made)
         return op.native_fn(out, *args) is not NotImplemented
 
@@ -332,9 +333,12 @@ def _own(result: Tensor) -> Tensor:
     return result
 
 
-def _example(node: Node) -> Any:
-    """A tensor in the layout of a value of a graph; 0 for a number that a step gives. Of zeros, floats of halves with ones in the
-    diagonals of square matrices: there are kernels that do not take singular ones, or probabilities of 0."""
+_DIVISIONS = frozenset({"floor_divide", "remainder", "fmod"})  # whose kernels take no zeros
+
+
+def _example(node: Node, whole: int = 0) -> Any:
+    """A tensor in the layout of a value of a graph; 0 for a number that a step gives. Integers are `whole`, floats halves with ones
+    in the diagonals of square matrices: there are kernels that do not take singular ones, or probabilities of 0."""
     val = node.meta["val"]
     if val is None:
         return 0
@@ -343,7 +347,7 @@ def _example(node: Node) -> Any:
     span = 1 + sum((n - 1) * s for n, s in zip(val.sizes, val.strides)) if val.numel() else 0
     floats = (val.dtype.is_floating_point or val.dtype.is_complex) and val.dtype.itemsize > 1
     memory = _native.empty([span], val.dtype, val.device)
-    made = _native.alias(memory.fill_(0.5) if floats else memory.zero_(), val.sizes, val.strides, 0)
+    made = _native.alias(memory.fill_(0.5 if floats else whole), val.sizes, val.strides, 0)
     if (
         val.ndim > 1
         and val.sizes[-1] == val.sizes[-2]

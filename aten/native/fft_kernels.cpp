@@ -96,10 +96,14 @@ template <class T> struct Transform {
   // Whether the numbers of a transform follow each other, in as many transforms as a vector has lanes.
   bool by_lines(int64_t lanes) const { return inner == 1 && lanes == kLanes; }
 
+  // Whether they lie side by side.
+  bool by_columns(int64_t first, int64_t lanes) const { return kind == COMPLEX && lanes == kLanes && first % inner + kLanes <= inner; }
+
   void load(int64_t first, int64_t lanes, FourierPlanes<T> to) const {
     if (!forward) std::swap(to.re, to.im);
     T *re = to.re, *im = to.im;
     const T *x = in;
+    if (by_columns(first, lanes)) return fourier_of<T>().planes_of_columns(x + 2 * start(first, n), 2 * inner, n, to);
     if (by_lines(lanes) && (kind == COMPLEX || (kind == FROM_REAL && whole))) {
       const int64_t row = kind == COMPLEX ? 2 * n : n;
       return fourier_of<T>().planes_of_lines(x + first * row, row, plan->n, to);
@@ -142,6 +146,7 @@ template <class T> struct Transform {
     if (!forward) std::swap(from.re, from.im);
     const T *re = from.re, *im = from.im;
     T *y = out;
+    if (by_columns(first, lanes)) return fourier_of<T>().columns_of_planes(from, n, y + 2 * start(first, n), 2 * inner);
     if (by_lines(lanes) && (kind == COMPLEX || (kind == TO_REAL && whole))) {
       const int64_t row = kind == TO_REAL ? n : 2 * n;
       return fourier_of<T>().lines_of_planes(from, row / 2, y + first * row, row);

@@ -38,6 +38,9 @@ template <class T> struct Fourier {
   // Complex numbers of kFourierLanes transforms that lie `row` numbers of T apart, as planes, and back.
   void (*planes_of_lines)(const T *x, int64_t row, int64_t count, FourierPlanes<T> to);
   void (*lines_of_planes)(FourierPlanes<T> from, int64_t count, T *y, int64_t row);
+  // The same of transforms that lie side by side: `row` numbers of T from one element of them all to the next.
+  void (*planes_of_columns)(const T *x, int64_t row, int64_t count, FourierPlanes<T> to);
+  void (*columns_of_planes)(FourierPlanes<T> from, int64_t count, T *y, int64_t row);
 };
 
 struct FourierTable {

@@ -272,6 +272,44 @@ template <typename T> void run_small(const WeftGemm &g) {
   if (!direct) g.store(g.store_env, 0, 0, g.m, 0, g.n, sums, lanes<T>);
 }
 
+// Batches of small matrices, into nothing but sums: some rows and all columns of a result in registers, nothing is packed.
+constexpr i64 small_side = 32, small_rows = 4;
+
+template <typename T> bool are_small(const WeftGemm &g) {
+  return g.m <= small_side && g.k <= small_side && g.k > 0 && g.n <= 2 * lanes<T> && !g.a.load && !g.b.load && g.b.col_stride == 1 &&
+         g.a.dtype == dtype_of<T> && g.b.dtype == dtype_of<T> && is_direct<T>(g);
+}
+
+template <typename T, int R, int C, bool part> void small_tile(const WeftGemm &g, const T *a, const T *b, T *out, i64 rest) {
+  Vec<T> sums[R][C] = {};
+  for (i64 k = 0; k < g.k; k++, b += g.b.row_stride, a += g.a.col_stride) {
+    Vec<T> x[C];
+    for (int c = 0; c < C; c++) x[c] = part && c == C - 1 ? load_part<T>(b + c * lanes<T>, rest) : load(b + c * lanes<T>, T());
+    for (int r = 0; r < R; r++)
+      for (int c = 0; c < C; c++) sums[r][c] = fma(splat<T>(a[r * g.a.row_stride]), x[c], sums[r][c]);
+  }
+  const i64 ld = ((const WeftGemmOutput *)g.store_env)->out.row_stride;
+  for (int r = 0; r < R; r++)
+    for (int c = 0; c < C; c++) {
+      if (part && c == C - 1) store_part(out + r * ld + c * lanes<T>, sums[r][c], rest);
+      else store(out + r * ld + c * lanes<T>, sums[r][c]);
+    }
+}
+template <typename T, int C, bool part> void small_product(const WeftGemm &g, i64 batch, i64 rest) {
+  const T *b = element<T>(g, g.b, batch, 0, 0);
+  i64 i = 0;
+  for (; i + small_rows <= g.m; i += small_rows) small_tile<T, small_rows, C, part>(g, element<T>(g, g.a, batch, i, 0), b, direct_result<T>(g, batch, i, 0), rest);
+  for (; i < g.m; i++) small_tile<T, 1, C, part>(g, element<T>(g, g.a, batch, i, 0), b, direct_result<T>(g, batch, i, 0), rest);
+}
+template <typename T> void small_products(void *context, i64 begin, i64 end, i64) {
+  const WeftGemm &g = *(const WeftGemm *)context;
+  const i64 whole = g.n % lanes<T>, count = ceil_div(g.n, lanes<T>);
+  for (i64 batch = begin; batch < end; batch++) {
+    if (count == 1) whole ? small_product<T, 1, true>(g, batch, whole) : small_product<T, 1, false>(g, batch, 0);
+    else whole ? small_product<T, 2, true>(g, batch, whole) : small_product<T, 2, false>(g, batch, 0);
+  }
+}
+
 template <typename T> long run(const WeftGemm *gemm, const WeftKernelRuntime *rt) {
   const WeftGemm &g = *gemm;
   i64 batch = batch_size(g);
@@ -279,6 +317,10 @@ template <typename T> long run(const WeftGemm *gemm, const WeftKernelRuntime *rt
   if (g.m == 1 && !g.b.load && (g.b.row_stride == 1 || g.b.col_stride == 1)) return run_vector<T>(g, rt, batch, false), 0;
   if (g.n == 1 && !g.a.load && (g.a.row_stride == 1 || g.a.col_stride == 1)) return run_vector<T>(g, rt, batch, true), 0;
   if (is_small<T>(g, batch)) return run_small<T>(g), 0;
+  if (batch > 1 && are_small<T>(g)) {
+    const i64 work = g.m * g.k * ceil_div(g.n, lanes<T>) + 32;
+    return rt->parallel_for(batch, work >= 100000 ? 1 : 100000 / work, small_products<T>, const_cast<WeftGemm *>(gemm)), 0;
+  }
   return run_tiles<T>(g, rt, choose_micro<T>);
 }
 

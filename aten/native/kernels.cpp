@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "distance.h"
+#include "division.h"
 #include "embedding.h"
 #include "factor.h"
 #include "fourier.h"
@@ -22,6 +23,7 @@ namespace weft {
 FourierTable fourier;
 FactorTable factor_table;
 DistanceTable distance_table;
+DivisionTable division_table;
 EmbeddingTable embedding_table;
 
 // The tables for the processor's instruction set, at most `level`.
@@ -32,6 +34,7 @@ static void fill_tables(int level) {
   fourier = FourierTable{};
   factor_table = FactorTable{};
   distance_table = DistanceTable{};
+  division_table = DivisionTable{};
   embedding_table = EmbeddingTable{};
   weft_kernels.isa = "none";
   if (level < 3 || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !weft_fill_kernels_v3) return;
@@ -41,6 +44,7 @@ static void fill_tables(int level) {
   if (weft_fill_fourier_v3) weft_fill_fourier_v3(&fourier);
   if (weft_fill_factor_v3) weft_fill_factor_v3(&factor_table);
   if (weft_fill_distance_v3) weft_fill_distance_v3(&distance_table);
+  if (weft_fill_division_v3) weft_fill_division_v3(&division_table);
   if (weft_fill_embedding_v3) weft_fill_embedding_v3(&embedding_table);
   bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -51,6 +55,7 @@ static void fill_tables(int level) {
   if (weft_fill_fourier_v4) weft_fill_fourier_v4(&fourier);
   if (weft_fill_factor_v4) weft_fill_factor_v4(&factor_table);
   if (weft_fill_distance_v4) weft_fill_distance_v4(&distance_table);
+  if (weft_fill_division_v4) weft_fill_division_v4(&division_table);
   if (weft_fill_embedding_v4) weft_fill_embedding_v4(&embedding_table);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "by_dtype.h"
+#include "cholesky.h"
 #include "factor.h"
 #include "lapack.h"
 #include "native_kernel.h"
@@ -170,6 +171,13 @@ template <class T> const Factor<T> *near(i64 n) {
   else return n <= kNear && factor_table.wide.lu ? &factor_table.wide : nullptr;
 }
 
+// False: LAPACK's is better, or the only one.
+template <class T> bool lu_near(i64 m, i64 n, T *a, i64 *pivots, i64 *info) {
+  if constexpr (!is_complex<T>)
+    if (const Factor<T> *f = near<T>(std::max(m, n))) return *info = f->lu(m, n, a, m, pivots), true;
+  return false;
+}
+
 // X of op(A) @ X = B for a triangle of A, all by columns, in place of B [n, width].
 template <class T> void solve_columns(const T *a, T *b, i64 n, i64 width, bool upper, bool unit, char trans = 'N') {
   if constexpr (!is_complex<T>)
@@ -326,8 +334,9 @@ PyObject *cholesky_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
       if (upper == a.columns) turn(a.at<T>(i), x, n, n, n);
       else memcpy(x, a.at<T>(i), (size_t)(n * n) * sizeof(T));
       if (upper) conjugate_all(x, n * n);
-      i64 info;
-      Lapack<T>::get()->potrf("L", &n, x, &n, &info, 1);
+      i64 info = 0;
+      if (n > kTiny) Lapack<T>::get()->potrf("L", &n, x, &n, &info, 1);
+      else if (!cholesky_tiny(n, x)) return false;
       for (i64 c = 1; c < n; c++) std::fill(x + c * n, x + c * n + c, T(0));
       return info == 0;
     });
@@ -350,7 +359,8 @@ PyObject *lu_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
       i64 info;
       T *x = data_of<T>(out[0]) + i * a.m * a.n;
       a.copy_columns(i, x, a.m);
-      Lapack<T>::get()->getrf(&a.m, &a.n, x, &a.m, pivots.data(), &info);
+      const i64 size = std::max(a.m, a.n);
+      if (size > kTiny || !lu_near(a.m, a.n, x, pivots.data(), &info)) Lapack<T>::get()->getrf(&a.m, &a.n, x, &a.m, pivots.data(), &info);
       std::copy(pivots.begin(), pivots.end(), data_of<int32_t>(out[1]) + i * k);
       data_of<int32_t>(out[2])[i] = (int32_t)info;
       return check ? info == 0 : info >= 0;  // what is refused is said by the definition

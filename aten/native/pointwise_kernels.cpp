@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "by_dtype.h"
+#include "division.h"
 #include "native_kernel.h"
 
 namespace weft {
@@ -47,26 +48,15 @@ bool run_binary(WeftLoop body, WeftTensor *out, PyObject *const *operands) {
 }
 
 // ------------------------------------------------------------------------------------------------------ integers
-enum Division { FLOOR, REMAINDER, FMOD, GCD };
-
-template <Division which, class T> inline T divided(T x, T y) {
-  if constexpr (which == GCD) {
-    return (T)std::gcd(x, y);
-  } else {
-    if (y == 0) return 0;  // another thread wrote it: the call has found none
-    if (std::is_signed<T>::value && y == (T)-1) return which == FLOOR ? (T)(0 - x) : 0;  // whose quotient may not exist
-    const T q = x / y, r = x % y;
-    if (which == FMOD) return r;
-    const bool apart = r != 0 && (r < 0) != (y < 0);
-    return which == FLOOR ? (T)(q - apart) : (T)(apart ? r + y : r);
-  }
+template <class T> void gcd_loop(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+  for (intptr_t i = 0; i < *n; i++)
+    *reinterpret_cast<T *>(args[2] + i * steps[2]) = std::gcd(*reinterpret_cast<const T *>(args[0] + i * steps[0]), *reinterpret_cast<const T *>(args[1] + i * steps[1]));
 }
+constexpr Division GCD = DIVIDE_KINDS;
 
-template <Division which, class T> void division_loop(char **args, const intptr_t *n, const intptr_t *steps, void *) {
-  const char *x = args[0], *y = args[1];
-  char *to = args[2];
-  for (intptr_t i = 0; i < *n; i++, x += steps[0], y += steps[1], to += steps[2])
-    *reinterpret_cast<T *>(to) = divided<which>(*reinterpret_cast<const T *>(x), *reinterpret_cast<const T *>(y));
+template <Division which, class T> WeftLoop loop_of(int dtype) {
+  if constexpr (which == GCD) return gcd_loop<T>;
+  else return division_table.loops[which][dtype] ? division_table.loops[which][dtype] : division_loop<which, T>;
 }
 
 template <class T> void find_zero(char **args, const intptr_t *n, const intptr_t *steps, void *data) {
@@ -87,7 +77,7 @@ template <Division which, class T> PyObject *divided_by(PyObject *const *args) {
     if (truth < 0) return nullptr;
     zero = !truth;
   }
-  return !zero && run_binary(division_loop<which, T>, out, args + 1) ? written() : not_for_these();
+  return !zero && run_binary(loop_of<which, T>(WEFT_DTYPE(out)), out, args + 1) ? written() : not_for_these();
 }
 
 // (out, x, y)
@@ -148,9 +138,9 @@ template <Arithmetic which> PyObject *complex_kernel(PyObject *, PyObject *const
 }  // namespace
 
 const NativeKernel pointwise_kernels[] = {{"polygamma", WEFT_KERNEL(polygamma_kernel)},
-                                          {"floor_divide", WEFT_KERNEL(division_kernel<FLOOR>)},
-                                          {"remainder", WEFT_KERNEL(division_kernel<REMAINDER>)},
-                                          {"fmod", WEFT_KERNEL(division_kernel<FMOD>)},
+                                          {"floor_divide", WEFT_KERNEL(division_kernel<DIVIDE_FLOOR>)},
+                                          {"remainder", WEFT_KERNEL(division_kernel<DIVIDE_REMAINDER>)},
+                                          {"fmod", WEFT_KERNEL(division_kernel<DIVIDE_FMOD>)},
                                           {"gcd", WEFT_KERNEL(division_kernel<GCD>)},
                                           {"add", WEFT_KERNEL(complex_kernel<PLUS>)},
                                           {"sub", WEFT_KERNEL(complex_kernel<MINUS>)},

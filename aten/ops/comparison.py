@@ -84,7 +84,9 @@ def isin(elements, test_elements, assume_unique, invert):
     if not hasattr(test_elements, "dtype"):
         test_elements = ops.scalar_tensor(test_elements, dtype=promote_types(elements.dtype, elements.dtype))
     tests = test_elements.reshape([-1])
-    if _is_many(elements) and _is_many(tests) and elements.dtype is tests.dtype and not elements.dtype.is_complex:
+    if type(tests.numel()) is int and tests.numel() == 1:
+        found = ops.eq(elements, tests.reshape([]) if elements.ndim == 0 else tests)
+    elif _is_many(elements) and _is_many(tests) and elements.dtype is tests.dtype and not elements.dtype.is_complex:
         rows = ops.sort(tests)[0]
         at = ops.searchsorted(rows, elements).clamp(max=tests.shape[0] - 1)
         found = ops.eq(ops.index_select(rows, 0, at.reshape([-1])).reshape(list(elements.shape)), elements)

@@ -1,5 +1,8 @@
 // factor.cpp: triangles and LU decompositions of factor.h, in blocks of columns: what is right of a block is a product of small tiles.
 #include "factor.h"
+
+#include <type_traits>
+
 #include "vectors.h"
 
 using namespace weft;
@@ -19,6 +22,9 @@ template <class T> INSIDE V<T> load(const T *p, i64 n) { return n < kLanes<T> ? 
 template <class T> INSIDE void store(T *p, V<T> v, i64 n) { n < kLanes<T> ? store_part<D<T>>(p, v, n) : D<T>::store(p, v); }
 template <class T> INSIDE V<T> all(T x) { return x - V<T>{}; }
 inline i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
+
+inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
 // c[i, j] -= sum over k of a[i, k] * b[k, j], one k after the other, for a tile of R registers of rows (of one, `rest` rows if it is
 // `part`) and C columns. From one k to the next: a_step, b_step; from one column to the next: b_column, ldc.
@@ -99,7 +105,62 @@ template <class T> struct Triangle {
   }
 };
 
+// The same numbers, of matrices that are less work than the blocks' frame.
+constexpr i64 kTiny = 8;
+
+template <class T, int N> INSIDE void solve_tiny(i64 n, i64 width, const T *a, i64 lda, bool upper, bool unit, T *b, i64 ldb) {
+  if (N) n = N;
+  for (i64 c = 0; c < width; c++, b += ldb)
+    for (i64 step = 0; step < n; step++) {
+      const i64 j = upper ? n - 1 - step : step;
+      const T *column = a + j * lda, y = unit ? b[j] : b[j] / column[j];
+      b[j] = y;
+      for (i64 i = upper ? 0 : j + 1, end = upper ? j : n; i < end; i++) b[i] = fused(-column[i], y, b[i]);
+    }
+}
+
+template <class T, int N> INSIDE i64 lu_tiny(i64 m, i64 n, T *a, i64 lda, i64 *pivots) {
+  if (N) m = n = lda = N;
+  i64 info = 0;
+  for (i64 j = 0, k = smaller(m, n); j < k; j++) {
+    T *column = a + j * lda, top = 0;
+    i64 at = j;
+    bool found = false;
+    for (i64 i = j; i < m; i++) {
+      const T size = column[i] < 0 ? -column[i] : column[i];
+      if (size > top || (!found && size == top)) at = i, top = size, found = true;
+    }
+    pivots[j] = at + 1;
+    const T pivot = column[at];
+    if (pivot == 0) {
+      pivots[j] = j + 1;
+      if (!info) info = j + 1;
+    } else {
+      for (i64 c = 0; at != j && c < n; c++) {
+        const T kept = a[c * lda + j];
+        a[c * lda + j] = a[c * lda + at], a[c * lda + at] = kept;
+      }
+      for (i64 i = j + 1; i < m; i++) column[i] /= pivot;
+    }
+    for (i64 c = j + 1; c < n; c++)
+      for (i64 i = j + 1; i < m; i++) a[c * lda + i] = fused(-column[i], a[c * lda + j], a[c * lda + i]);
+  }
+  return info;
+}
+
 template <class T> void solve(i64 n, i64 width, const T *a, i64 lda, bool upper, bool unit, T *b, i64 ldb) {
+  if (n <= kTiny) {
+    const auto of_size = [&](auto size) {
+      if (upper) return unit ? solve_tiny<T, size>(n, width, a, lda, true, true, b, ldb) : solve_tiny<T, size>(n, width, a, lda, true, false, b, ldb);
+      unit ? solve_tiny<T, size>(n, width, a, lda, false, true, b, ldb) : solve_tiny<T, size>(n, width, a, lda, false, false, b, ldb);
+    };
+    switch (n) {
+      case 2: return of_size(std::integral_constant<int, 2>());
+      case 3: return of_size(std::integral_constant<int, 3>());
+      case 4: return of_size(std::integral_constant<int, 4>());
+      default: return of_size(std::integral_constant<int, 0>());
+    }
+  }
   for (i64 done = 0; done < n; done += kBlock) {
     const i64 size = smaller(kBlock, n - done), first = upper ? n - done - size : done;
     Triangle<T>(size, a + first * (lda + 1), lda, upper, unit).solve(width, b + first, ldb);
@@ -129,6 +190,12 @@ template <class T> i64 greatest(i64 n, const T *x) {
 }
 
 template <class T> i64 lu(i64 m, i64 n, T *a, i64 lda, i64 *pivots) {
+  if (m == n && n == lda) switch (n) {
+      case 2: return lu_tiny<T, 2>(m, n, a, lda, pivots);
+      case 3: return lu_tiny<T, 3>(m, n, a, lda, pivots);
+      case 4: return lu_tiny<T, 4>(m, n, a, lda, pivots);
+    }
+  if (m <= kTiny && n <= kTiny) return lu_tiny<T, 0>(m, n, a, lda, pivots);
   const i64 k = smaller(m, n);
   i64 info = 0;
   for (i64 first = 0; first < k; first += kBlock) {

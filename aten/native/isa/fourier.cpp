@@ -300,7 +300,20 @@ template <class T> void lines_of_planes(FourierPlanes<T> from, int64_t count, T 
     for (int l = 0; l < 16; l++) y[l * row + 2 * t] = from.re[t * 16 + l], y[l * row + 2 * t + 1] = from.im[t * 16 + l];
 }
 
-template <class T> void fill(Fourier<T> *f) { *f = {passes<T>, fits<T>, whole<T>, halve<T>, join<T>, planes_of_lines<T>, lines_of_planes<T>}; }
+template <class T> void planes_of_columns(const T *x, int64_t row, int64_t count, FourierPlanes<T> to) {
+  for (int64_t t = 0; t < count; t++)
+    UNROLL for (int l = 0; l < kFourierLanes; l += kWide<T>)
+      OnPlanes<T>{to.re, to.im}.store(t * kFourierLanes + l, InMemory<const T>{x + t * row, false}.template load<Vec<T, kWide<T>>>(l));
+}
+template <class T> void columns_of_planes(FourierPlanes<T> from, int64_t count, T *y, int64_t row) {
+  for (int64_t t = 0; t < count; t++)
+    UNROLL for (int l = 0; l < kFourierLanes; l += kWide<T>)
+      InMemory<T>{y + t * row, false}.store(l, OnPlanes<T>{from.re, from.im}.template load<Vec<T, kWide<T>>>(t * kFourierLanes + l));
+}
+
+template <class T> void fill(Fourier<T> *f) {
+  *f = {passes<T>, fits<T>, whole<T>, halve<T>, join<T>, planes_of_lines<T>, lines_of_planes<T>, planes_of_columns<T>, columns_of_planes<T>};
+}
 
 }  // namespace
 

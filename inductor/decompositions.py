@@ -93,7 +93,7 @@ def _unless_large(decompose: Callable[..., Any], first: int) -> Callable[..., An
         query, key, value = args[first : first + 3]
         if not on_cpu(query) and tiled(query, key, value):
             return NotImplemented
-        if on_cpu(query) and choices.keeps_attention(query.shape[-2], key.shape[-2]):
+        if on_cpu(query) and choices.keeps_attention(query.shape[:-2], query.shape[-2], key.shape[-2]):
             return NotImplemented
         return decompose(*args)
 

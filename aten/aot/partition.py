@@ -4,13 +4,17 @@ A value that backward needs is either saved by forward or computed again in back
 ops may be repeated; products, reductions and the like never are. Which values to save is a minimum cut: an edge through
 each value weighs its bytes, twice if it would otherwise never leave a fused kernel, and more the further it is from
 backward (the weights of PyTorch's default partitioner).
+
+What is computed again is computed right before it is used, from what is saved or given. A value that a product stands behind
+and that is added to what the product leads to (a stream of residuals, the state of a recurrent cell) is therefore not computed
+again: for the last one backward would have to make all before it first, and to keep them as long as if they had been saved.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from aten.aot.joint import Joint
@@ -100,10 +104,11 @@ def saved_values(joint: Joint) -> list[Node]:
     distance = _distances(nodes, backward)
     order = [n for n in nodes if n in needed and n not in backward]
     index = {n: i for i, n in enumerate(order)}
+    streams = _streams(nodes, index)
     network = FlowNetwork(2 * len(order) + 2)
     source, sink = 2 * len(order), 2 * len(order) + 1
     for n, i in index.items():
-        if n.op == "placeholder" or (n.op == "call_function" and not _recomputable(n)):
+        if n.op == "placeholder" or n in streams or (n.op == "call_function" and not _recomputable(n)):
             network.add(source, 2 * i, INFINITE)
         network.add(2 * i, 2 * i + 1, _weight(n, distance.get(n, 1)))
         used = n in ends
@@ -125,6 +130,20 @@ def _descendants(nodes: list[Node], roots: list[Node]) -> set[Node]:
         if n not in found and not found.isdisjoint(n.all_input_nodes):
             found.add(n)
     return found
+
+
+def _streams(nodes: list[Node], needed: Collection[Node]) -> set[Node]:
+    """The values that a later one is computed again from which also waits for a product of theirs, or of what comes after them.
+    Those before all products are none: what they are made of is given, and they are made again wherever they are used."""
+    products: dict[Node, int] = {}  # how many a value comes after: ops that share no kernel
+    for n in nodes:
+        before = max((products[a] for a in n.all_input_nodes), default=0)
+        products[n] = before + (n.op == "call_function" and not _fusible(n) and is_op(n.target))
+    return {
+        n
+        for n in needed
+        if products[n] and any(u in needed and products[u] > products[n] and _recomputable(u) for u in n.users)
+    }
 
 
 def _distances(nodes: list[Node], backward: set[Node]) -> dict[Node, int]:

@@ -47,15 +47,20 @@ static bool init_api(PyObject *module) {
   api.check_inplace = check_inplace;
   api.call_goes_away = []() {
     kernel_thread.depth++;
+    kernel_thread.programs++;
     if (call_goes_away()) return true;
     kernel_thread.depth--;
+    kernel_thread.programs--;
     return false;
   };
   api.call_ended = []() {
+    kernel_thread.programs--;
     if (--kernel_thread.depth == 0) call_ended();
+    else if (kernel_thread.resting) op_of_program_ended();
   };
   api.without_gil = [](PyThreadState *state) {
     kernel_thread.state = state;
+    kernel_thread.resting = !state;
     kernel_thread.asked = __builtin_ia32_rdtsc();
   };
   api.device = device_row;

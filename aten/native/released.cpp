@@ -37,13 +37,30 @@ static void settle() {
   }
 }
 
+// Whether no call is away but this thread's, a Program's that is between two steps, with no other call open within it.
+static bool only_resting() {
+  return kernel_thread.resting && calls_away == 1 && kernel_thread.depth == kernel_thread.programs;
+}
+
+void op_of_program_ended() {
+  while (!parked.empty() && only_resting()) {
+    WeftStorage *storage = parked.front().second;
+    parked.pop_front();
+    storage_release(storage);
+  }
+}
+
 void call_ended() {
+  kernel_thread.resting = false;
   away.erase(std::find(away.begin(), away.end(), std::exchange(kernel_thread.ticket, 0)));
   calls_away--;
   if (!parked.empty()) settle();
 }
 
-void park(WeftStorage *storage) { parked.push_back({last_ticket, storage}); }
+void park(WeftStorage *storage) {
+  if (only_resting()) storage_release(storage);
+  else parked.push_back({last_ticket, storage});
+}
 
 bool wait_for_calls() {
   waiting++;
@@ -60,7 +77,7 @@ bool wait_for_calls() {
 void forget_calls() {
   away.clear();
   calls_away = waiting = 0;
-  kernel_thread = {kernel_thread.depth, 0, nullptr, 0};
+  kernel_thread = {kernel_thread.depth, 0, nullptr, 0, kernel_thread.programs, false};
 }
 
 PyObject *raise_caught() noexcept {

@@ -4,6 +4,8 @@
 // gives up the GIL is *away* from then until it returns (it may run several kernels, and read its arguments in between):
 // memory that is freed waits for the calls that were away then (`park`), and a change of a tensor's layout waits until no
 // call is (`wait_for_calls`). What a kernel reads from memory more than once, like an index, it copies first.
+// A Program's call holds all storages of which it has addresses: what its own thread frees between two of its steps does not
+// wait for it (each of its ops would leave what it needed on the way until the end of the call).
 #ifndef WEFT_RELEASED_H
 #define WEFT_RELEASED_H
 
@@ -18,6 +20,8 @@ struct KernelThread {
   int64_t ticket;        // of the outermost, once it is away; else 0
   PyThreadState *state;  // while the thread is without the GIL
   uint64_t asked;        // when it last asked for signals, in ticks of the processor
+  int programs;          // of the open calls, those of Programs
+  bool resting;          // the outermost has the GIL again, between two steps of a Program
 };
 __attribute__((tls_model("initial-exec"))) extern __thread KernelThread kernel_thread;  // (__thread: no look whether it has been initialised)
 
@@ -32,6 +36,8 @@ inline void poll_signals() {
   if (kernel_thread.state && __builtin_ia32_rdtsc() - kernel_thread.asked > kAskTicks) ask_for_signals();
 }
 
+void op_of_program_ended();
+
 // A call that may run kernels.
 class CallScope {
  public:
@@ -39,7 +45,11 @@ class CallScope {
   CallScope(const CallScope &) = delete;
   CallScope &operator=(const CallScope &) = delete;
   ~CallScope() noexcept(false) {
-    if (--kernel_thread.depth == 0 && kernel_thread.ticket) call_ended();
+    if (--kernel_thread.depth == 0) {
+      if (kernel_thread.ticket) call_ended();
+    } else if (kernel_thread.resting) {
+      op_of_program_ended();
+    }
   }
 };
 

@@ -219,7 +219,7 @@ class _Validator:
             self.layout(b, what)
             self.located.add(i)
         else:
-            _need(b.kind in ("fresh", "view", "result"), f"{what}: unknown kind {b.kind!r}")
+            _need(b.kind in ("fresh", "view", "returned", "result"), f"{what}: unknown kind {b.kind!r}")
 
     def step(self, s, what: str) -> None:
         p = self.p
@@ -253,7 +253,7 @@ class _Validator:
                 for a in (*s.args, *(v for _, v in s.kwargs)):
                     self.argument(a, what)
                 for i in s.outputs:
-                    self.buffer(i, what) if isinstance(s, Extern) else self.result(i, what)
+                    self.returned(i, what) if isinstance(s, Extern) else self.result(i, what)
             case Copy():
                 self.buffer(s.source, what)
                 self.buffer(s.target, what)
@@ -303,6 +303,13 @@ class _Validator:
         for q, n_in, n_out in wanted:
             _need(isinstance(q, Program) and len(q.inputs) == n_in and len(q.outputs) == n_out, f"{what}: sub-Program")
             _need(not q.n_constants and not q.mutations, f"{what}: a sub-Program has constants or mutations")
+
+    def returned(self, i: Any, what: str) -> None:
+        _index(i, len(self.p.buffers), what)
+        if self.p.buffers[i].kind == "returned":
+            self.layout(self.p.buffers[i], what)
+            self.located.add(i)
+        self.buffer(i, what)
 
     def result(self, i: Any, what: str) -> None:
         _index(i, len(self.p.buffers), what)

@@ -39,6 +39,7 @@ class Buffer:
     fresh     newly allocated by an `Alloc` step                -                 -
     arena     in the call's arena on its device                 -                 bytes from its start
     view      in another buffer                                 buffer            elements from the base's first
+    returned  what the op of an `Extern` step returns           -                 -
     result    wherever the op of a `Python` step put it         -                 -
 
     `sizes` and `strides` are values; those of a `result` are unknown before its step has run, so they are empty.

@@ -75,6 +75,7 @@ static bool place(Call &call, int32_t i, PyObject *tensor) {
     return false;
   }
   if (b.kind != BufferKind::View && may_adopt(t, dims + n, n)) return set_result(call, i, tensor);
+  if (b.kind == BufferKind::Returned && !alloc(call, i)) return Py_DECREF(tensor), false;
   WeftTensor *target = (WeftTensor *)tensor_of(call, i);
   uint32_t mask = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE | WEFT_WORD_TRACER;
   bool ok = target && (t->word & mask) == b.word;

@@ -245,7 +245,7 @@ static void plan_releases(Plan &plan) {
   for (const Step &step : plan.steps)
     if (step.kind == StepKind::Extern)
       for (int32_t r : step.results)
-        if (plan.buffers[r].kind == BufferKind::Arena)
+        if (plan.buffers[r].kind == BufferKind::Arena || plan.buffers[r].kind == BufferKind::Returned)
           for (size_t n = last[r] + 1; n < plan.steps.size(); n++)
             if (plan.steps[n].kind == StepKind::Extern) {
               plan.steps[n].releases.push_back(r);
@@ -382,7 +382,7 @@ static void read_inputs(Plan &plan, Item items) {
 }
 
 static void read_buffers(Plan &plan, Item items, int64_t n_constants) {
-  static const char *const KINDS[] = {"input", "constant", "fresh", "arena", "view", "result"};
+  static const char *const KINDS[] = {"input", "constant", "fresh", "arena", "view", "returned", "result"};
   for (Py_ssize_t i = 0; i < items.size(); i++) {
     Item item = items[i];
     Buffer b{};

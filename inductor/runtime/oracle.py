@@ -126,10 +126,13 @@ class _Call:
 
     # ---- steps
     def Alloc(self, s):
-        b = self.p.buffers[s.buffer]
+        self.take(s.buffer)
+
+    def take(self, buffer):
+        b = self.p.buffers[buffer]
         dims, strides = ([self.v[i] for i in part] for part in (b.sizes, b.strides))
         extent = 0 if 0 in dims else 1 + sum((n - 1) * t for n, t in zip(dims, strides))
-        self.arrays[s.buffer] = self.strided(np.empty(extent * ITEMSIZE[b.dtype], np.uint8), 0, b)
+        self.arrays[buffer] = self.strided(np.empty(extent * ITEMSIZE[b.dtype], np.uint8), 0, b)
 
     def View(self, s):
         b = self.p.buffers[s.buffer]
@@ -147,6 +150,9 @@ class _Call:
             raise Failed(self.p.checks[s.first_check + code - 1] if s.first_check != -1 else None, value, bound)
 
     def Extern(self, s):
+        for i in s.outputs:
+            if self.p.buffers[i].kind == "returned":
+                self.take(i)
         outs = [self.arrays[i] for i in s.outputs]
         kwargs = {k: self.argument(a) for k, a in s.kwargs}
         self.ops[s.op](*map(self.argument, s.args), **kwargs, out=outs[0] if len(outs) == 1 else tuple(outs))

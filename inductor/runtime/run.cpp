@@ -191,7 +191,7 @@ __attribute__((noinline)) static PyObject *alloc_general(Call &call, const Buffe
   return api->empty(b.word, n, dims, dims + n); // (strides of dims of one element are eager's too)
 }
 
-static inline bool alloc(Call &call, int32_t i) {
+bool alloc(Call &call, int32_t i) {
   const Buffer &b = call.program->plan->buffers[i];
   PyObject *t = b.whole_word ? api->empty_row_major(b.whole_word, b.layout.dims.data(), b.numel, b.bytes) : alloc_general(call, b);
   if (!t) return false;
@@ -267,8 +267,8 @@ static int64_t run_kernel(const Call &call, const Step &step, const WeftKernelRu
   return step.kernel(pointers, numbers, runtime);
 }
 
-// Kernels of a heavy Program run without the GIL. What they touch is kept alive by references to the arguments'
-// storages: meanwhile another thread may give an argument a new one.
+// Kernels of a heavy Program run without the GIL. What they touch is kept alive by references to the arguments' and constants'
+// storages: meanwhile another thread, and between two steps an op of this one, may give an argument a new one.
 struct Release {
   PyThreadState *state = nullptr;
   bool heavy, away = false;
@@ -279,10 +279,12 @@ struct Release {
     heavy = plan.cost >= 0 && call.values[plan.cost] > RELEASE_GIL_ABOVE;
     if (!heavy) return;
     for (size_t i = 0; i < plan.inputs.size(); i++)
-      if (plan.inputs[i].kind == InputKind::Tensor) {
-        held.push_back(((WeftTensor *)call.args[i])->storage);
-        held.back()->refs++;
-      }
+      if (plan.inputs[i].kind == InputKind::Tensor) hold(call.args[i]);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(call.program->constants); i++) hold(PyTuple_GET_ITEM(call.program->constants, i));
+  }
+  void hold(PyObject *tensor) {
+    held.push_back(((WeftTensor *)tensor)->storage);
+    held.back()->refs++;
   }
   ~Release() {
     take();

@@ -58,7 +58,7 @@ struct StaticInput {
   bool contiguous, aligned;
 };
 
-enum class BufferKind : uint8_t { Input, Constant, Fresh, Arena, View, Result };
+enum class BufferKind : uint8_t { Input, Constant, Fresh, Arena, View, Returned, Result };
 
 struct Buffer {
   BufferKind kind;
@@ -182,6 +182,7 @@ bool evaluate_range(Call &call, int32_t start, int32_t stop);
 bool run(ProgramObject *program, PyObject **args, PyObject **results, PyObject *movable);
 bool run_profiled(ProgramObject *program, PyObject **args, PyObject **results, double *seconds); // adds to one a step
 PyObject *tensor_of(Call &call, int32_t buffer); // borrowed; NULL with an exception set
+bool alloc(Call &call, int32_t buffer);          // new memory for it, laid out as planned
 void set_failed(ProgramObject *program, int64_t check, int64_t value, int64_t bound);
 // The graph fails, with the exception that is set as its cause: an op raised what eager would raise, but not where; or an
 // argument is not what the guards promised. Interrupts and lack of memory stay what they are.

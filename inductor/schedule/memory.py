@@ -1,7 +1,7 @@
 """Schedule → Program: where every buffer lies, and the steps of a call.
 
-What outlives the call (results, tensors saved for backward) is allocated fresh; everything else shares one arena, in
-which two buffers overlap only if they are never needed at the same time. Buffers of constant size are packed by offset;
+What outlives the call (results, tensors saved for backward) is allocated fresh, and what an op makes on the CPU is the tensor
+that it returns, let go when nothing needs it any more; everything else shares one arena, in which two buffers overlap only if they are never needed at the same time. Buffers of constant size are packed by offset;
 buffers of symbolic size share slots with others of the same size. Buffers whose size is known only during the call are
 allocated when they are first written.
 """
@@ -112,6 +112,7 @@ class _Planner:
         self.kept = self._kept()
         self.copies = [(self.s.outputs[o], self.arguments[i]) for i, o in mutations if self.s.outputs[o] != self.arguments[i]]
         self.live = self._lifetimes()
+        self.returned = self._returned()
 
     # ---- what the schedule says
     def _is_rng(self, argument) -> bool:
@@ -142,6 +143,16 @@ class _Planner:
         for source, _ in self.copies:
             touch(source, len(self.s.steps))
         return {name: span for name, span in live.items() if self.s.buffers[name].kind == "computed"}
+
+    def _returned(self) -> set[str]:
+        """Buffers whose memory an op brings along: nothing else has touched them before."""
+        return {
+            name
+            for n, step in enumerate(self.s.steps)
+            if isinstance(step, ir.Extern) and not step.allocates
+            for name in step.outputs
+            if name in self.live and self.live[name][0] == n and self.s.buffers[name].device == "cpu"
+        }
 
     # ---- the parts, in the order in which values must exist
     def run(self) -> Program:
@@ -243,7 +254,9 @@ class _Planner:
         """Declares the buffers of a device's arena; the value of its size in bytes, or -1."""
         buffers = self.s.buffers
         spans = {
-            n: t for n, t in self.live.items() if n not in self.kept and buffers[n].device == device and self.known(buffers[n])
+            n: t
+            for n, t in self.live.items()
+            if n not in self.kept and n not in self.returned and buffers[n].device == device and self.known(buffers[n])
         }
         sizes = {n: nbytes(self.s.buffers[n]) for n in spans}
         offsets, total = pack(spans, sizes)
@@ -256,10 +269,10 @@ class _Planner:
     def allocate_early(self) -> None:
         """Results of known size are allocated first, so that kernels run in one go."""
         for name in self.live:
-            if name in self.kept and self.known(self.s.buffers[name]):
+            if name in self.kept and name not in self.returned and self.known(self.s.buffers[name]):
                 self.locate(name)
         for name, b in self.s.buffers.items():
-            used = b.kind == "view" and (b.base in self.live or b.base in self.number)
+            used = b.kind == "view" and (b.base in self.live or b.base in self.number) and b.base not in self.returned
             if used and b.base in self.number and self.known(b):
                 self.locate(name)
 
@@ -281,8 +294,10 @@ class _Planner:
             self.emit(out.View(i))
         else:
             layout = self.table.exprs(b.sizes), self.table.exprs(b.strides)
-            i = self.declare(name, out.Buffer("fresh", b.dtype, *layout, device=b.device))
-            self.emit(out.Alloc(i))
+            kind = "returned" if name in self.returned else "fresh"
+            i = self.declare(name, out.Buffer(kind, b.dtype, *layout, device=b.device))
+            if kind == "fresh":
+                self.emit(out.Alloc(i))
         return i
 
     def emit(self, step) -> None:

@@ -50,6 +50,25 @@ def test_products_are_never_repeated_and_cheap_ops_are():
     assert saved(g) == ["arg0", "arg1", "le"]  # a mask of one byte an element instead of four
 
 
+def test_a_stream_of_residuals_is_saved_and_not_computed_from_its_beginning():
+    def f(x, w):
+        for _ in range(3):
+            x = (x + x @ w).relu()
+        return x.sum()
+
+    g = graphs(f, G(64, 32), G(32, 32))
+    assert len([n for n in saved(g) if n.startswith("relu")]) == 2
+    assert "aten.add(" not in str(g.backward)
+
+
+def test_what_comes_before_all_products_is_computed_again():
+    def f(x, w):
+        x = x + 1
+        return (x + x @ w).sigmoid().sum()
+
+    assert "add" not in saved(graphs(f, G(64, 32), G(32, 32)))
+
+
 def test_an_expanded_value_is_saved_as_what_it_was():
     g = graphs(lambda x, b: ((x * b.exp()).sin() * x).sum(), G(64, 32), G(32))
     assert "exp" in saved(g)

@@ -276,9 +276,7 @@ class ClassesSeen:
 
     def setter_below_hooks(self, cls: type, name: str) -> Any:
         """The `__setattr__` (or `__delattr__`) of C below those written in Python; None if there is none of those."""
-        for n, c in enumerate(self.mro(cls)):
-            found = c.__dict__.get(name)
-            if found is not None and not hasattr(found, "__code__"):
-                hooked = any(name in d.__dict__ for d in self.mro(cls)[:n])
-                return found if hooked else None
-        return None
+        first = self.on_class(cls, name)
+        if not hasattr(first, "__code__"):
+            return None
+        return next(found for c in self.mro(cls) if (found := c.__dict__.get(name)) is not None and not hasattr(found, "__code__"))

@@ -74,6 +74,8 @@ class GraphModule:
 
     @graph.setter
     def graph(self, graph: Graph) -> None:
+        if not isinstance(graph, Graph):
+            raise TypeError(f"the graph of a GraphModule must be a Graph, not {type(graph).__name__}")
         self._graph = graph
         graph.owning_module = self
         self.recompile()

@@ -573,9 +573,11 @@ class CallableVariable(TrueVariable):
         return super().binary(frame, op, other)
 
     def getattr(self, frame, name):
+        source = self.source or frame.world.identity(self.value)
         if isinstance(self.value, METHODS_BOUND_ANEW) and isinstance(frame.world.on_class(type(self.value), name), C_METHODS):
-            return BoundMethod(self, name)
-        found = frame.world.attribute(self.value, self.source or frame.world.identity(self.value), name)
+            if frame.world.own_attribute(self.value, source, name) is None:
+                return BoundMethod(self, name)
+        found = frame.world.attribute(self.value, source, name)
         if found is None:
             raise attributes.no_attribute(frame, self, name)
         return found

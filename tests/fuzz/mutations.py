@@ -20,7 +20,7 @@ HOOKS = {
     "__len__": lambda self: 2,
     "__eq__": lambda self, other: True,
     "__ne__": lambda self, other: True,
-    "__hash__": lambda self: object.__hash__(self) ^ 1 << 60,  # (where tables look stays as it is: they ask identity first)
+    "__hash__": lambda self: hash(type(self).__name__) ^ 1 << 60,  # (of new objects, too, the same each time)
     "__add__": lambda self, other: 40,
     "__radd__": lambda self, other: 41,
     "__mul__": lambda self, other: 42,

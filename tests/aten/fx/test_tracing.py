@@ -107,6 +107,13 @@ def test_calls_of_layers_are_nodes():
     assert weft.equal(gm(x), x + weft.mul(*m.body[0](x).tanh().chunk(2, -1)) * 2)
 
 
+def test_only_a_graph_becomes_the_graph_of_a_module():
+    gm = symbolic_trace(lambda x: x + 1)
+    with pytest.raises(TypeError, match="must be a Graph, not int"):
+        gm.graph = 7
+    assert gm(aten.ones([])).item() == 2
+
+
 def test_decisions_are_refused():
     with pytest.raises(TraceError, match="control flow"):
         symbolic_trace(lambda x: x if x.sum() > 0 else -x)

@@ -357,6 +357,23 @@ def methods_of_lru_caches(C):
     return [f(x0()), f(x0()), g.cache_clear(), f(x0())]
 
 
+@prog
+def methods_of_lru_caches_hidden(C):
+    @functools.lru_cache
+    def g(n):
+        return n + 1
+
+    def f(x):
+        return x + g(1), g.cache_info().hits
+
+    f = C(f)
+    out = [f(x0()), f(x0())]
+    g.cache_info = lambda: types.SimpleNamespace(hits=77)
+    out.append(f(x0()))
+    del g.cache_info
+    return [*out, f(x0())]
+
+
 def counter():
     t = 0
 

@@ -270,6 +270,22 @@ def namespaces(C):
 
 
 @prog
+def a_hook_on_attributes_that_namespaces_do_not_ask(C):
+    class Q(types.SimpleNamespace):
+        pass
+
+    def f(x, n):
+        p = Q(a=n)
+        return p, x * p.a
+
+    out = times(C, f, (x0(), 1), (x0(), 2))
+    c = C(f)
+    c(x0(), 1)
+    Q.__setattr__ = lambda self, name, value: object.__setattr__(self, name, 50)
+    return *out, c(x0(), 1)
+
+
+@prog
 def deque_subclass_text(C):
     class D(collections.deque):
         def __init__(self, v=1):

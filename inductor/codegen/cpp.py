@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import re
 
+from aten.later import later
 from inductor.codegen import kernel as walk
-from inductor.codegen.cpp_bundle import BundleWriter, bundles
 from inductor.codegen.cpp_loops import NestWriter
 from inductor.codegen.cpp_product import render_product
 from inductor.codegen.cpp_split import split, splits
-from inductor.codegen.cpp_stagger import StaggeredWriter, staggers
 from inductor.codegen.cpp_vector import Isa, native_isa, prelude, symbol_lines
 from inductor.ir import scalar
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.nodes import walk as walk_nodes
 
+writer_of_rows = later("inductor.codegen.cpp_rows", "writer_of_rows")
 LINK = "// link: mvec m"
 PARAMETERS = "void *const *buffers, const long *symbols, const WeftKernelRuntime *runtime"
 EXPORT = "#pragma GCC visibility push(default)"
@@ -84,8 +84,7 @@ def render_kernel(kernel: Kernel, buffers: dict[str, Buffer], hints: dict, range
     for k, nest in enumerate(kernel.body):
         given = (kernel, nest, f"{kernel.name}_{k}", buffers, hints, ranges, isa)
         w = NestWriter(*given)
-        kind = StaggeredWriter if staggers(w) else BundleWriter if bundles(w) else None
-        writers.append(kind(*given) if kind else w)
+        writers.append(writer_of_rows(w, given) if w.plan.mode == "row" else w)
     if splits(writers[0]):
         functions, body = split(writers[0])
     else:

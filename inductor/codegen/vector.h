@@ -389,6 +389,22 @@ template <int L, int TILE, class T> static void w_transpose(T *tile, const T *p,
       _Pragma("GCC unroll 16") for (int k = 0; k < L; k++) w_write((R *)tile + (i + k) * TILE + j, v[k], w_all{});
     }
 }
+// The other way round: p[k * stride + i] = tile[i][k] for i < columns, k < rows.
+template <int L, class T> static void w_turn_back(T *p, long stride, const T *tile, long columns, long rows) {
+  typedef w_raw<T> R;
+  for (long i = 0; i < columns; i += L) {
+    w_vec<R, L> v[L];
+    _Pragma("GCC unroll 16") for (int k = 0; k < L; k++) v[k] = i + k < columns ? w_read<R, L>(tile + (i + k) * L, w_all{}) : w_vec<R, L>{};
+    w_transpose_lanes<L / 2>(v);
+    R *to = (R *)p + i;
+    if (i + L <= columns && rows == L) {
+      _Pragma("GCC unroll 16") for (int k = 0; k < L; k++) w_write(to + k * stride, v[k], w_all{});
+    } else {
+      const w_some n = i + L <= columns ? w_some{(unsigned)((1ul << L) - 1)} : w_tail(columns - i);
+      for (int k = 0; k < rows; k++) w_write(to + k * stride, v[k], n);
+    }
+  }
+}
 
 // Asks for a piece of a row far from the one before: the processor does not guess what lies on other pages.
 template <int ROWS, class T> W_INLINE void w_prefetch_row(const T *p, long stride, long k) {

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from aten.symbolic.expr import as_expr, sym
-from inductor.codegen import cpp
+from inductor.codegen import cpp, cpp_rows
 from inductor.codegen.cpp_vector import Isa, native_isa
 from inductor.ir.loops import Dim, Nest, Reduce, Stage, Store
 from inductor.ir.nodes import compute_dtype, const, load, row
@@ -39,7 +39,7 @@ def both(monkeypatch, isa, nest, inputs, outputs, symbols=None, pieces=1):
     for bundled in (True, False):
         with monkeypatch.context() as m:
             if not bundled:
-                m.setattr(cpp, "bundles", lambda w: False)
+                m.setattr(cpp_rows, "bundles", lambda w: False)
             assert is_bundled(kernel, {**inputs, **outputs}, isa, symbols) == bundled
             arrays = {k: v.copy() for k, v in {**inputs, **outputs}.items()}
             assert call(kernel, arrays, symbols, isa=isa, pieces=pieces) == 0

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from aten.symbolic.expr import as_expr, sym
-from inductor.codegen import cpp
+from inductor.codegen import cpp, cpp_rows
 from inductor.codegen.cpp_vector import Isa, native_isa
 from inductor.ir.loops import Dim, Keep, Nest, Reduce, Stage, Store
 from inductor.ir.nodes import const, in_bounds, kept, load, row
@@ -16,6 +16,11 @@ pytestmark = pytest.mark.skipif(native_isa() != Isa(64), reason="rows are stagge
 i0, i1, r0 = map(sym, ("i0", "i1", "r0"))
 rng = np.random.default_rng(0)
 F = "float32"
+
+
+@pytest.fixture(autouse=True)
+def rows_of_any_length(monkeypatch):
+    monkeypatch.setattr(cpp_rows, "goes_across", lambda w: False)
 
 
 def dim(name, size):
@@ -48,7 +53,7 @@ def both(monkeypatch, kernel, inputs, outputs, symbols=None, pieces=1):
     for side_by_side in (True, False):
         with monkeypatch.context() as m:
             if not side_by_side:
-                m.setattr(cpp, "staggers", lambda w: False)
+                m.setattr(cpp_rows, "staggers", lambda w: False)
             arrays = {k: v.copy() for k, v in {**inputs, **outputs}.items()}
             assert call(kernel, arrays, symbols, pieces=pieces) == 0
             results.append({k: arrays[k] for k in outputs})

@@ -507,7 +507,7 @@ def _alpha_of(input: Any, other: Any, alpha: Any) -> Any:
     kind = max(category(t.dtype if hasattr(t, "dtype") else number_dtype(t)) for t in (input, other))
     if isinstance(alpha, bool) and kind != 0:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and kind < 2:
+    if category(number_dtype(alpha)) == 2 and kind < 2:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and kind < 3:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
@@ -550,8 +550,7 @@ def _(input, other, rounding_mode):
         return ops.floor_divide(input, other)
     if rounding_mode != "trunc":
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
-    both = [t.dtype for t in (input, other) if hasattr(t, "dtype")]
-    if all(category(d) < 2 for d in both) and not isinstance(input, float) and not isinstance(other, float):
+    if all(category(t.dtype if hasattr(t, "dtype") else number_dtype(t)) < 2 for t in (input, other)):
         return _truncated_quotient(input, other)
     return ops.trunc(ops.div(input, other))
 

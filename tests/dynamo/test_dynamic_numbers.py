@@ -145,3 +145,15 @@ def test_a_random_number_is_a_symbol_at_once(f, most):
             results.append((call(weft.arange(3)).tolist(), random.random()))
         assert results[0] == results[1]
     assert len(graphs) == most
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_integers_over_a_float_that_changes(backend):
+    def f(x, y):
+        return weft.div(x, y, rounding_mode="trunc"), weft.div(x, y, rounding_mode="floor")
+
+    compiled = weft.compile(f, backend=backend)
+    x = weft.tensor([5, -5])
+    for y in (1.5, 2.5, 0.0, 0.25, -3.0, float("inf")):
+        for found, expected in zip(compiled(x, y), f(x, y)):
+            assert found.dtype is expected.dtype and found.tolist() == expected.tolist()

@@ -97,7 +97,8 @@ def check_fits(low: Any, high: Any, dtype: DType) -> None:
     bits, kind = 8 * dtype.itemsize, category(dtype)
     if kind == INTEGER:
         largest = 2 ** (bits - dtype.is_signed) - 1
-        fits = -largest - dtype.is_signed <= low <= high <= largest
+        least = 0 if isinstance(low, float) and not dtype.is_signed else -largest - dtype.is_signed
+        fits = least <= low <= high <= largest
     else:
         largest, no_infinity = FINITE.get(dtype.name, math.inf), dtype.name in _NO_INFINITY
         fits = kind != FLOATING or -largest <= low <= high <= largest
@@ -131,7 +132,7 @@ def element(value: Any, dtype: DType) -> Any:
         value = value.real if category(dtype) != BOOL else value != 0
     if type(value) in SYMBOLIC and category(dtype) in (INTEGER, FLOATING):
         _check_symbolic(value, dtype)
-        return value
+        return math.trunc(value) if type(value) is SymFloat and category(dtype) == INTEGER else value
     if not isinstance(value, (int, float)) or category(dtype) == COMPLEX:
         return value
     check_width(value)

@@ -97,12 +97,20 @@ def _dtype(x: Any) -> Any:
     return NotImplemented if name is None else getattr(dtypes, name)
 
 
+_HOST = device("cpu")
+
+
+def the_one_host(x: Any) -> Any:
+    """A device as tensors say it: "cpu:0" is "cpu"."""
+    return _HOST if x.type == "cpu" and x.index == 0 else x
+
+
 def _device(x: Any) -> Any:
     if isinstance(x, str):
-        return device(x)
+        return the_one_host(device(x))
     if type(x) is int:
         return device("cuda", x)
-    return x if hasattr(x, "type") and hasattr(x, "index") else NotImplemented
+    return the_one_host(x) if hasattr(x, "type") and hasattr(x, "index") else NotImplemented
 
 
 def _any(x: Any) -> Any:

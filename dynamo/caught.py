@@ -12,14 +12,20 @@ from typing import Any
 from aten import _native, errors
 from aten.aot.stages import may_raise, writes
 from aten.fx.targets import is_op, item, set_default_dtype, set_grad_enabled
+from dynamo import breaks
+from dynamo.breaks import Unsupported
 
 CAUGHT = "caught"  # in the meta of nodes, and of graphs that have one (`Frame.is_caught`)
 
 
-def note(node: Any) -> None:
-    """Remember of the node of an op that the program handles what it raises, if it may raise."""
-    if may_raise(node):
-        node.meta[CAUGHT] = True
+def note(output: Any, node: Any) -> None:
+    """Remember of the node of an op that the program handles what it raises, if it may raise. A break where the graph has written
+    what others see: it could not be run again."""
+    if not may_raise(node):
+        return
+    if output.mutated and not output.options.fullgraph:
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{node.target.name}, which may raise what the program handles, behind a write")
+    node.meta[CAUGHT] = True
 
 
 def _may_change_things(node: Any) -> bool:

@@ -9,12 +9,13 @@ from aten import dtype as dtypes
 from aten.devices import same, waited
 from aten.dtype import DType
 from aten.float8 import powers, saturated
-from aten.meta import CHANNELS_INNERMOST, Meta, contiguous_strides, dense_strides, known_equal
+from aten.meta import CHANNELS_INNERMOST, Meta, channels_innermost, contiguous_strides, dense_strides, known_equal
 from aten.op import composite, op, ops
 from aten.ops.pointwise import finish_pointwise, pointwise_meta
 from aten.promotion import can_cast as _can_cast
 from aten.promotion import number_dtype, result_dtype
 from aten.promotion import promote_types as _promote_types
+from aten.schema import the_one_host
 
 METHODS = {
     "float": "float32",
@@ -62,12 +63,21 @@ def to(input, first, second, non_blocking, copy, dtype, device, memory_format, o
             if dtype is None:
                 raise TypeError(f"to(): {value.__name__} is no dtype")
         else:
-            device = dtypes.device(value)
+            device = the_one_host(dtypes.device(value))
     if device is not None and not same(device, input.device):
         result = convert((to_device_ahead if non_blocking else to_device)(input, device), dtype)
     else:
         result = convert(input, dtype, copy)
-    return result if memory_format is None else _laid_out(result, memory_format)
+    if memory_format is None or result is input and _has_format(input, memory_format):
+        return result
+    return _laid_out(result, memory_format)
+
+
+def _has_format(x, memory_format):
+    """Whether the order of its dims is that of the format, whatever gaps there are: then `to` has nothing to do."""
+    if memory_format.name == "contiguous_format":
+        return not channels_innermost(Meta.of(x))
+    return memory_format.name == {4: "channels_last", 5: "channels_last_3d"}.get(x.ndim) and channels_innermost(Meta.of(x))
 
 
 def _laid_out(x, memory_format):

@@ -14,7 +14,7 @@ from aten.op import alias_of, composite, op, ops, registry
 from aten.ops.closed import closed, floating_of
 from aten.ops.conversion import result_type
 from aten.ops.pointwise import binary, float_only, pointwise_meta, unary
-from aten.promotion import TYPE_NAMES, category, element
+from aten.promotion import TYPE_NAMES, category, element, number_dtype
 from aten.scalar import numerics
 from aten.scalar.numerics import via
 
@@ -52,6 +52,12 @@ def true_divide(input, other):
     return ops.div(input, other)
 
 
+def _of_integers(value: Any, x: Any, y: Any) -> Any:
+    """A factor of integers, which is one, whatever number is given for it."""
+    whole = category(number_dtype(value)) == 2 and max(category(x.dtype), category(y.dtype)) == 1
+    return element(value, result_type(x, y)) if whole else value
+
+
 @composite(
     "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     inplace=True,
@@ -61,6 +67,7 @@ def true_divide(input, other):
 def addcmul(input, tensor1, tensor2, value):
     """input + value * tensor1 * tensor2."""
     product = tensor1 * tensor2
+    value = _of_integers(value, input, product)
     return input + (product if type(value) is int and value == 1 else product * value)
 
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from aten import _native
+from aten.devices import CPU
 from aten.meta import contiguous_strides
 from aten.op import registry
 from dynamo import breaks, guards
@@ -60,7 +61,8 @@ class TensorFacts(Variable):
 
     @attribute("device")
     def get_device_object(self, frame):
-        return frame.values.literal(frame, self.meta.device)
+        device = self.meta.device  # (of the host there is one, whatever index it was asked by)
+        return frame.values.literal(frame, CPU if device.type == "cpu" else device)
 
     @attribute("ndim")
     @method("dim", "ndimension")

@@ -148,3 +148,34 @@ def test_alpha_counts_in_the_dtype_of_the_sum():
     for other in (True, truth):
         with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor"):
             weft.sub(numbers, other, alpha=2)
+
+
+@pytest.mark.parametrize("value", [-2.5, -1.0, -0.5, 256.0])
+def test_floats_below_zero_are_no_bytes(value):
+    x = weft.zeros(2, dtype=weft.uint8)
+    for fill in (
+        lambda: weft.full((1,), value, dtype=weft.uint8),
+        lambda: x.masked_fill(x == 0, value),
+        lambda: weft.full_like(x, value),
+        lambda: weft.tensor(value, dtype=weft.uint8),
+        lambda: weft.addcmul(x, x, x, value=value),
+    ):
+        with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+            fill()
+    assert weft.full((1,), -1, dtype=weft.uint8).tolist() == [255]
+
+
+def test_a_factor_of_integers_is_one():
+    x = weft.arange(3)
+    assert weft.addcmul(x, x, x, value=1.5).tolist() == x.clone().addcmul_(x, x, value=1.9).tolist() == [0, 2, 6]
+    assert weft.addcmul(x, x, x, value=2.0).dtype is weft.int64
+    assert weft.addcmul(x.float(), x, x, value=1.5).tolist() == [0, 2.5, 8]
+
+
+def test_to_a_format_that_the_dims_have_already_is_the_tensor():
+    x = weft.arange(64.0).reshape(2, 2, 4, 4)
+    parts = x[:, :, :3], x.to(memory_format=weft.channels_last)[:, :, 1:]
+    for part, kept, other in zip(parts, (weft.contiguous_format, weft.channels_last), (weft.channels_last, weft.contiguous_format)):
+        assert part.to(memory_format=kept) is part and part.to(weft.float32, memory_format=kept) is part
+        assert part.to(memory_format=other).is_contiguous(memory_format=other)
+        assert part.double().to(weft.float32, memory_format=kept).is_contiguous(memory_format=kept)

@@ -157,3 +157,29 @@ def test_integers_over_a_float_that_changes(backend):
     for y in (1.5, 2.5, 0.0, 0.25, -3.0, float("inf")):
         for found, expected in zip(compiled(x, y), f(x, y)):
             assert found.dtype is expected.dtype and found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_float_that_changes_among_integers(backend):
+    def f(x, v):
+        y = x.clone()
+        y[0] = v
+        filled = x.masked_fill(x > 1, v), x.index_fill(0, weft.tensor([1]), v), weft.full_like(x, v)
+        return *filled, weft.addcmul(x, x, x, value=v), y
+
+    compiled = weft.compile(f, backend=backend)
+    x = weft.arange(4)
+    for v in (1.5, 2.5, -3.5, 0.5, 7.0):
+        for found, expected in zip(compiled(x, v), f(x, v)):
+            assert found.dtype is expected.dtype is weft.int64 and found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_the_host_is_one_device(backend):
+    def f(x, device):
+        y = x.to(device) + weft.zeros(1, device=device)
+        return y.device, weft.zeros(1, device=device).device, (y + 1).device.index
+
+    compiled = weft.compile(f, backend=backend)
+    for device in ("cpu", "cpu:0", weft.device("cpu", 0)):
+        assert compiled(weft.ones(1), device) == f(weft.ones(1), device) == (weft.device("cpu"), weft.device("cpu"), None)

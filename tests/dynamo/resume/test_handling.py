@@ -156,3 +156,20 @@ def test_errors_that_data_decides_are_handled_by_the_program(function, backend):
             for a, b in zip(found, expected, strict=True):
                 assert a == b if isinstance(b, str) else weft.allclose(a, b, equal_nan=True)
     assert ours == theirs
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_an_error_behind_a_write_is_handled_and_the_write_done_once(backend):
+    def f(x, i):
+        x.add_(1)
+        try:
+            return x[i] * 2
+        except IndexError:
+            return x + 0
+
+    compiled = weft.compile(f, backend=backend)
+    ours, theirs = weft.arange(3.0), weft.arange(3.0)
+    for i in (0, 5, 1, 7):
+        assert compiled(ours, weft.tensor(i)).tolist() == f(theirs, weft.tensor(i)).tolist()
+        assert ours.tolist() == theirs.tolist()

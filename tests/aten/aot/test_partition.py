@@ -56,17 +56,15 @@ def test_a_stream_of_residuals_is_saved_and_not_computed_from_its_beginning():
             x = (x + x @ w).relu()
         return x.sum()
 
-    g = graphs(f, G(64, 32), G(32, 32))
-    assert len([n for n in saved(g) if n.startswith("relu")]) == 2
-    assert "aten.add(" not in str(g.backward)
+    assert saved(graphs(f, G(64, 32), G(32, 32))) == ["arg0", "arg1", "relu", "relu_1", "le"]
 
 
 def test_what_comes_before_all_products_is_computed_again():
     def f(x, w):
-        x = x + 1
-        return (x + x @ w).sigmoid().sum()
+        x = x.relu()
+        return ((x @ w) * x).square().sum()
 
-    assert "add" not in saved(graphs(f, G(64, 32), G(32, 32)))
+    assert saved(graphs(f, G(64, 32), G(32, 32))) == ["arg0", "arg1", "mm"]
 
 
 def test_an_expanded_value_is_saved_as_what_it_was():

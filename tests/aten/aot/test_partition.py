@@ -61,8 +61,8 @@ def test_a_stream_of_residuals_is_saved_and_not_computed_from_its_beginning():
 
 def test_what_comes_before_all_products_is_computed_again():
     def f(x, w):
-        x = x.relu()
-        return ((x @ w) * x).square().sum()
+        slopes = aten.arange(32) * 0.5
+        return ((x @ w) * slopes).square().sum()
 
     assert saved(graphs(f, G(64, 32), G(32, 32))) == ["arg0", "arg1", "mm"]
 

@@ -154,7 +154,8 @@ PROMISED = {
     "recurrent_layer":
         "recurrent_layer recurrent_layer_backward",
     "resize":
-        "interpolate resample resample_backward resample_bytes upsample_nearest upsample_bilinear",
+        "interpolate resample resample_backward resample_bytes nearest nearest_backward upsample_nearest "
+        "upsample_bilinear",
     "sampling":
         "grid_sample sample_points sample_points_backward grid_sampler_2d grid_sampler_3d affine_grid",
     "scan":

@@ -98,18 +98,21 @@ def _resized(
     """x whose dims from `first` on become `out`."""
     dims = list(zip(range(first, first + len(out)), out, sizes, scales))
     dtype = x.dtype
-    if mode in _NEAREST:
-        if dtype.itemsize == 2 and x.requires_grad and _native.is_grad_enabled():
-            x = x.to(dtypes.float32)  # in which the gradients of all dims are added up
-        for d, o, s, f in dims:
-            x = ops.index_select(x, d, _nearest(o, s, f, mode == "nearest-exact"))
-        return x.to(dtype)
-    of_bytes = dtype is dtypes.uint8
-    x = x.to(dtypes.float32) if dtype.itemsize == 2 else x
     shrinks = [bool(o < s) for _, o, s, _ in dims]
     first_ones = [dim for dim, less in zip(dims, shrinks) if less]  # what follows has less to do
     # Then the last dim, whose elements are gathered one by one, while the others are short.
     ordered = first_ones + [dim for dim, less in zip(dims, shrinks) if not less][::-1]
+    if mode in _NEAREST:
+        if dtype.itemsize == 2 and x.requires_grad and _native.is_grad_enabled():
+            x = x.to(dtypes.float32)  # in which the gradients of all dims are added up
+        places = {d: _nearest(o, s, f, mode == "nearest-exact") for d, o, s, f in ordered}
+        if len(dims) > 1 and dims[-1][0] == x.ndim - 1:
+            x = nearest(x, places.pop(x.ndim - 2), places.pop(x.ndim - 1))
+        for d, at in places.items():
+            x = ops.index_select(x, d, at)
+        return x.to(dtype)
+    of_bytes = dtype is dtypes.uint8
+    x = x.to(dtypes.float32) if dtype.itemsize == 2 else x
     for d, o, _, f in [dim for dim in reversed(dims) if not known_equal(dim[1], dim[2])] if of_bytes else ordered:
         how = f, mode == "bicubic", align, antialias
         x = resample_bytes(x, d, o, *how) if of_bytes else resample(x, d, o, *how)
@@ -209,6 +212,40 @@ resample_bytes.kernel(by_definition(lambda *args: resample_bytes.decompose_fn(*a
 
 
 # ---------------------------------------------------------------------------------------------------------- places
+@op("nearest(Tensor input, LongTensor rows, LongTensor columns) -> Tensor", tags=["fused", "function_only", "hidden"])
+def nearest(input: Meta, rows: Meta, columns: Meta) -> Meta:
+    """Some rows and columns, the last two dims, one by one."""
+    return Meta.contiguous((*input.sizes[:-2], rows.sizes[0], columns.sizes[0]), input.dtype, input.device)
+
+
+@op(
+    "nearest_backward(Tensor grad, LongTensor rows, LongTensor columns, int height, int width) -> Tensor",
+    tags=["fused", "function_only", "hidden"],
+)
+def nearest_backward(grad: Meta, rows: Meta, columns: Meta, height: Any, width: Any) -> Meta:
+    """The gradient of an input of `nearest` of that height and width."""
+    return Meta.contiguous((*grad.sizes[:-2], height, width), grad.dtype, grad.device)
+
+
+@nearest.decompose
+def _(input, rows, columns):
+    return ops.index_select(ops.index_select(input, input.ndim - 2, rows), input.ndim - 1, columns)
+
+
+@nearest_backward.decompose
+def _(grad, rows, columns, height, width):
+    lead, n = list(grad.shape[:-2]), grad.ndim
+    zeros = lambda *sizes: ops.zeros([*lead, *sizes], dtype=grad.dtype, device=grad.device)
+    summed = ops.index_add(zeros(height, grad.shape[-1]), n - 2, rows, grad)
+    return ops.index_add(zeros(height, width), n - 1, columns, summed)
+
+
+nearest.kernel(by_definition(lambda *args: nearest.decompose_fn(*args)))
+nearest_backward.kernel(by_definition(lambda *args: nearest_backward.decompose_fn(*args)))
+nearest.vjp(lambda g, input_meta, rows, columns: nearest_backward(g, rows, columns, *input_meta.sizes[-2:]))
+nearest_backward.vjp(lambda g, rows, columns: nearest(g, rows, columns))
+
+
 def _nearest(out: Any, size: Any, scale: float | None, exact: bool) -> Any:
     if scale is not None and not exact:  # the same sizes, and twice as many, are told by sizes whatever the scale
         if bool(out == size):

@@ -256,6 +256,16 @@ def of_recurrent_layer(name, dtype):
         yield made(4, n, 5), of_cells, *given, *registry["recurrent_layer"](*given, kind, reverse), kind, reverse
 
 
+@calls_of("nearest", "nearest_backward")
+def of_nearest(name, dtype):
+    pairs = from_numpy(np.arange(14) // 2)
+    for rows, columns in itertools.product((pairs, index(7, 9), index(7, 3).sort()[0]), (pairs, index(7, 11))):
+        for layout in ("plain", "turned", "strided"):
+            sizes = (2, 3, 7, 7) if name == "nearest" else (2, 3, rows.numel(), columns.numel())
+            x = tensor(*sizes, dtype=dtype, layout=layout)
+            yield (x, rows, columns) if name == "nearest" else (x.nan_to_num(0.5, 2, -2), rows, columns, 7, 7)
+
+
 @calls_of("part_maxima", "part_maxima_backward")
 def of_part_maxima(name, dtype):
     for sizes, outs in (((2, 11), (4,)), ((3, 7, 13), (3, 5)), ((2, 5, 4, 6), (2, 4, 4)), ((2, 3, 3), (5, 4))):
@@ -432,7 +442,7 @@ def transforms(name, dtype):
             )
 
 
-ROUNDED = """recurrent_layer recurrent_layer_backward
+ROUNDED = """nearest_backward recurrent_layer recurrent_layer_backward
 row_distances row_distances_backward row_distances_within row_distances_within_backward
 resample resample_backward ctc_alignments ctc_alignments_backward mm bmm part_means part_means_backward
 polygamma image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points

@@ -1,5 +1,6 @@
 """Images and sequences resized: weighed sums of few elements, their derivatives, and what compiled code makes of them."""
 
+import numpy as np
 import pytest
 
 import weft
@@ -54,8 +55,11 @@ def test_what_is_far_counts_for_nothing():
 @pytest.mark.parametrize("layout", ["channels_last", "expanded", "turned"])
 def test_layouts(layout):
     x = weft.randn(2, 3, 5, 4)
-    y = {"channels_last": lambda: x.to(memory_format=weft.channels_last), "turned": lambda: x.mT.contiguous().mT,
-         "expanded": lambda: x[:, :1].expand(2, 3, 5, 4)}[layout]()
+    y = {
+        "channels_last": lambda: x.to(memory_format=weft.channels_last),
+        "turned": lambda: x.mT.contiguous().mT,
+        "expanded": lambda: x[:, :1].expand(2, 3, 5, 4),
+    }[layout]()
     for mode in ("bilinear", "bicubic"):
         weft.testing.assert_close(F.interpolate(y, size=(9, 3), mode=mode), F.interpolate(y.contiguous(), size=(9, 3), mode=mode))
 
@@ -83,3 +87,27 @@ def test_nothing_is_saved():
     y.backward(weft.ones_like(y))
     y.backward(weft.ones_like(y))
     weft.testing.assert_close(x.grad.sum(), weft.tensor(256.0, dtype=weft.float64))
+
+
+@pytest.mark.parametrize("sizes, how", [((2, 3, 5, 4), {"scale_factor": 2}), ((1, 2, 3, 5, 4), {"size": (2, 7, 9)})])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_rows_and_columns_are_repeated_by_one_kernel(mode, sizes, how):
+    x = weft.from_numpy(np.random.default_rng(0).standard_normal(sizes)).requires_grad_()
+    out = weft.nn.functional.interpolate(x, mode=mode, **how)
+    places = [
+        [int(np.floor((i + (0.5 if mode == "nearest-exact" else 0)) * s / o)) for i in range(o)]
+        for s, o in zip(sizes[2:], out.shape[2:])
+    ]
+    expected = x[
+        (
+            slice(None),
+            slice(None),
+            *(weft.tensor(p).reshape([-1 if d == k else 1 for d in range(len(places))]) for k, p in enumerate(places)),
+        )
+    ]
+    weft.testing.assert_close(out, expected)
+    g = weft.from_numpy(np.random.default_rng(1).standard_normal(tuple(out.shape))).requires_grad_()
+    found, wanted = (weft.autograd.grad(o, x, g, create_graph=True)[0] for o in (out, expected))
+    weft.testing.assert_close(found, wanted)
+    weft.testing.assert_close(*(weft.autograd.grad((d * d.detach().cos()).sum(), g)[0] for d in (found, wanted)))
+    weft.testing.assert_close(weft.compile(lambda x: weft.nn.functional.interpolate(x, mode=mode, **how))(x), out)

@@ -94,9 +94,18 @@ def embedding_dots(grad: Meta, weight: Meta, indices: Meta, starts: Any, padding
     return Meta.contiguous(indices.sizes, grad.dtype, grad.device)
 
 
+def _rows(weight, indices):
+    """The rows, with PyTorch's error of bags for an index that is none."""
+    try:
+        return embedding(weight, indices)
+    except IndexError:
+        n = weight.shape[0]
+        raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings, but an index is not in [0, {n})") from None
+
+
 @embedding_sums.decompose
 def _(weight, indices, starts, scales, mean, padding_idx):
-    rows = embedding(weight, indices)
+    rows = _rows(weight, indices)
     rows = rows if scales is None else rows * scales.unsqueeze(-1)
     return bags_of_rows(rows, _kept(indices, padding_idx), starts, "mean" if mean else "sum")
 
@@ -174,7 +183,7 @@ def _(weight, indices, starts, padding_idx):
     if is_empty(indices.shape[-1]):
         bags = (indices if starts is None else starts).shape[0]
         return weight.new_zeros([bags, width]), indices.new_full([bags, width], -1, dtype=dtypes.int64)
-    rows = embedding(weight, indices)
+    rows = _rows(weight, indices)
     rows = rows if kept is None else ops.where(kept.unsqueeze(-1), rows, -math.inf)
     if starts is None:
         tap = ops.max_dim(rows, 1)[1]

@@ -328,7 +328,8 @@ def _(g, needs, input, dim, index, src, reduce, include_self, out):
 # ----------------------------------------------------------------------------------------- whole slices by index
 @op("index_select(Tensor input, int dim, LongTensor index) -> Tensor", tags=["indexing"], native="places")
 def index_select(input: Meta, dim: int, index: Meta) -> Meta:
-    """The slices of `dim` that a 1-d index names. Raises IndexError for an index outside the dimension."""
+    """The slices of `dim` that a 1-d index names. Raises IndexError for an index outside the dimension, of dim 1
+    RuntimeError."""
     if index.dtype not in INDEX_DTYPES:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if index.ndim > 1:
@@ -348,7 +349,10 @@ index_select.normal(lambda input, dim, index: (input, wrap_dim(dim, input.ndim),
 def _(out, x, dim, index):
     size = x.shape[dim] if x.ndim else 1
     if index.size and (index.min() < 0 or index.max() >= size):
-        raise IndexError("index out of range in self")
+        if dim != 1:
+            raise IndexError("index out of range in self")
+        wrong = index[(index < 0) | (index >= size)].flat[0]  # (of this dim PyTorch's loop is another one)
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}")
     out[...] = np.take(x, index.reshape(-1), axis=dim) if x.ndim else x
 
 

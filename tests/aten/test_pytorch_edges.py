@@ -179,3 +179,14 @@ def test_to_a_format_that_the_dims_have_already_is_the_tensor():
         assert part.to(memory_format=kept) is part and part.to(weft.float32, memory_format=kept) is part
         assert part.to(memory_format=other).is_contiguous(memory_format=other)
         assert part.double().to(weft.float32, memory_format=kept).is_contiguous(memory_format=kept)
+
+
+def test_the_classes_of_errors_of_indices_out_of_range():
+    x, out_of_range = weft.ones(3, 2), weft.tensor([9])
+    for run in (lambda f: f, weft.compile):
+        with pytest.raises(IndexError, match="index out of range in self"):
+            run(lambda x, i: x.index_select(0, i))(x, out_of_range)
+        with pytest.raises(RuntimeError, match="INDICES element is out of DATA bounds, id=9 axis_dim=2"):
+            run(lambda x, i: x.index_select(1, i))(x, out_of_range)
+        with pytest.raises(RuntimeError, match="embedding_bag: Expected idx"):
+            run(lambda x, i: F.embedding_bag(i, x, weft.tensor([0])))(x, out_of_range)

@@ -336,7 +336,9 @@ def _are_values(*numbers: Any) -> bool:
     return any(isinstance(v, Tensor) and _native.is_tracer(v) for v in numbers)
 
 
-def _spaced_values(start: Any, end: Any, steps: int, device: Any) -> Any:
+def _spaced_values(start: Any, end: Any, steps: int, dtype: Any, device: Any) -> Any:
+    if category(dtype) < 2:
+        start, end = (v.to(dtypes.int64) if isinstance(v, Tensor) else int(v) for v in (start, end))
     start, end = (v.to(dtypes.float64) if isinstance(v, Tensor) else full([], v, dtype=dtypes.float64) for v in (start, end))
     if steps == 1:
         return start.reshape([1])
@@ -353,7 +355,7 @@ def linspace(start, end, steps, dtype, device, layout, pin_memory, requires_grad
     """`steps` values from start to end, both included."""
     dtype = dtype or dtypes.get_default_dtype()
     if _are_values(start, end):
-        return finish(_spaced_values(start, end, steps, device).to(dtype), requires_grad)
+        return finish(_spaced_values(start, end, steps, dtype, device).to(dtype), requires_grad)
     start, end = (_number(v) for v in (start, end))
     if category(dtype) < 2:
         start, end = int(start), int(end)
@@ -365,7 +367,7 @@ def logspace(start, end, steps, base, dtype, device, layout, pin_memory, require
     """base to the power of `steps` values from start to end."""
     dtype = dtype or dtypes.get_default_dtype()
     if _are_values(start, end):
-        return finish((base ** _spaced_values(start, end, steps, device)).to(dtype), requires_grad)
+        return finish((base ** _spaced_values(start, end, steps, dtype, device)).to(dtype), requires_grad)
     start, end = (_number(v) for v in (start, end))
     if category(dtype) < 2:
         start, end = int(start), int(end)

@@ -4,11 +4,13 @@ A scalar function is eager's own (vecmath.h, the same expression, no contraction
 integers wrap whatever the order. Sums of floats have the order of the eager kernel, and only the eager kernel has it.
 Extremes of floats are left to it as well: of -0 and 0 each takes the one that it meets first.
 
-Outside of it halves are rounded where they are stored, and where an op makes integers or truth of them.
+Outside of it halves are rounded where they are stored, where an op makes integers or truth of them, and after each op that
+leads to a jump (the nearest pixel of a place that lies between two).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -82,17 +84,30 @@ def dense_symbols(sizes, strides) -> bool:
     return True
 
 
-def rounded(value: Value) -> Value:
-    """A value of a half type, rounded as eager rounds the result of every op."""
-    return in_half(value) if settings.exact else value
-
-
 def decides(node: FxNode) -> bool:
     """Whether an op's result may change by a whole where an argument changes in its last bit: it then takes halves as eager has
     them, infinite where they overflow, in every mode."""
     val = node.meta["val"]
     results = val if isinstance(val, (tuple, list)) else (val,)
     return getattr(node.target, "name", "") in _JUMPS or not all(map(_is_float, results))
+
+
+def before_jumps(nodes: Iterable[FxNode]) -> set[FxNode]:
+    """The elementwise ops whose halves lead to a jump, by others of the kind alone: each is rounded as eager does it, for a
+    different rounding on the way is a different whole there."""
+    found: set[FxNode] = set()
+    for n in reversed(list(nodes)):
+        jumps = n.op == "call_function" and (getattr(n.target, "name", "") in _JUMPS or n in found)
+        if jumps:
+            found.update(a for a in n.all_input_nodes if _is_half_op(a))
+    return found
+
+
+def _is_half_op(node: FxNode) -> bool:
+    dtype = getattr(node.meta.get("val"), "dtype", None)
+    if node.op != "call_function" or getattr(dtype, "name", "") not in HALF:
+        return False
+    return getattr(node.target, "name", "") in VIEWS or "pointwise" in getattr(node.target, "tags", ())
 
 
 def in_half(value: Any) -> Any:
@@ -132,4 +147,4 @@ def _is_half(n: Node, dtype: str) -> bool:
     return n.kind == "call" and n.name == "round_" + dtype
 
 
-__all__ = ["VIEWS", "as_half", "decides", "dense_symbols", "in_half", "lowers", "rounded", "stored_for_steps"]
+__all__ = ["VIEWS", "as_half", "before_jumps", "decides", "dense_symbols", "in_half", "lowers", "stored_for_steps"]

@@ -51,6 +51,7 @@ class GraphLowering:
         self.hints: dict[str, int] = {}
         self.env = env
         self.bound = binders(gm.graph).keys()
+        self.before_jumps = exact.before_jumps(gm.graph.nodes)
         self.buffers: dict[str, Buffer] = {}
         self.operations: list[Operation] = []
         self.values: dict = {}
@@ -417,7 +418,7 @@ class GraphLowering:
         """The value as the node's users see it: in a buffer of its own if many of them would compute it again."""
         if not isinstance(value, Value):
             return value
-        value = exact.rounded(value)
+        value = exact.in_half(value) if settings.exact or n in self.before_jumps else value
         if settings.exact and target_name(n) not in VIEWS and exact.stored_for_steps(n):
             return self.stored_as_eager(value, n.meta["val"])
         users = sum(1 for u in n.users if u.op != "output") + any(u.op == "output" for u in n.users)

@@ -95,3 +95,11 @@ def test_parts_of_a_sum_have_a_gradient_of_one_element():
 def test_truths_are_numbers_to_space_between():
     assert weft.linspace(False, True, steps=3).tolist() == [0, 0.5, 1] == weft.linspace(weft.tensor(False), True, 3).tolist()
     assert weft.logspace(False, True, 2).tolist() == [1, 10]
+
+
+def test_spaces_between_tensors_of_whole_numbers_start_and_end_whole():
+    log = lambda end: weft.logspace(0, end, 2, 5.0, dtype=weft.int64)
+    line = lambda end: weft.linspace(0, end, 2, dtype=weft.int64)
+    end = weft.tensor(1.2)
+    for f, expected in ((log, [1, 5]), (line, [0, 1])):
+        assert f(end).tolist() == weft.compile(f, fullgraph=True)(end).tolist() == expected

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from aten import settings
 from aten.fx.node import Node as FxNode
 from aten.symbolic.expr import ONE
 from inductor.ir import scalar

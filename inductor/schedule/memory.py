@@ -1,9 +1,9 @@
 """Schedule → Program: where every buffer lies, and the steps of a call.
 
 What outlives the call (results, tensors saved for backward) is allocated fresh, and what an op makes on the CPU is the tensor
-that it returns, let go when nothing needs it any more; everything else shares one arena, in which two buffers overlap only if they are never needed at the same time. Buffers of constant size are packed by offset;
-buffers of symbolic size share slots with others of the same size. Buffers whose size is known only during the call are
-allocated when they are first written.
+that it returns, let go when nothing needs it any more; everything else shares one arena, in which two buffers overlap only if
+they are never needed at the same time. Buffers of constant size are packed by offset; buffers of symbolic size share slots
+with others of the same size. Buffers whose size is known only during the call are allocated when they are first written.
 """
 
 from __future__ import annotations

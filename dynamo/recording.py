@@ -104,7 +104,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if frame.is_caught():
         from dynamo import caught  # (what few programs ask for)
 
-        caught.note(output, node)
+        caught.note(output, frame, node)
     if is_written:
         if op.name == "setitem" and has_mask(args[1]):
             node.meta["whole"] = True

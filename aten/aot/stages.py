@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +22,7 @@ from aten.fx.node import Node, leaves, map_arg
 from aten.fx.symbols import binders_within, map_symbols
 from aten.fx.targets import draw, hook_later, is_op, item, set_default_dtype, set_grad_enabled
 from aten.meta import Meta
-from aten.op import Op
+from aten.refusals import may_refuse
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import substitute, sym, walk
 from aten.symbolic.shape_env import ShapeEnv
@@ -31,14 +30,6 @@ from aten.symbolic.symint import SYMBOLIC, wrap
 
 LEAST = 2  # ops that are worth a stage
 VARIANTS = 4  # compilations of one stage; calls that none of them answers run op by op
-
-# Names of ops that read places, probabilities or matrices, not all of which will do; and those that refuse a 0 among integers.
-BY_VALUE = re.compile(
-    "index|gather|scatter|embedding|take|put|one_hot|nll|cross_entropy|class_loss|margin_loss|ctc|bincount|histc|multinomial|"
-    "bernoulli|poisson|binomial|dirichlet|standard_gamma|^normal|linalg|cholesky|inverse|solve|^lu|qr|svd|^eig|ldl|logdet|^det$|"
-    "unpool|repeat_interleave|unravel|segment|quantile"
-)
-DIVISIONS = re.compile("div|remainder|fmod|pow|mod")
 
 Backend = Callable[[GraphModule, Sequence[Any]], Callable[..., Any]]
 
@@ -112,7 +103,7 @@ def _waits(node: Node, within: set[Node]) -> bool:
     if any(n in within for n in node.all_input_nodes):
         return True
     if node.target is draw:  # it moves the generator on, which an error before it leaves where it is
-        return any(may_raise(n) for n in within)
+        return any(may_refuse(n) for n in within)
     if node.op == "get_attr" or node.target is operator.getitem or node.target is item:
         return False
     return not is_op(node.target) or writes(node)
@@ -136,17 +127,6 @@ def writes(node: Node) -> bool:
     op = node.target
     named = op.name.endswith(("_", "_writes")) and not op.name.endswith("__")
     return op.kind == "inplace" or op.name == "setitem" or "effect" in op.tags or named or "out" in node.kwargs
-
-
-def may_raise(node: Node) -> bool:
-    """Whether an op may refuse the values of its arguments."""
-    if not is_op(node.target):
-        return False
-    name, dtype = node.target.name, getattr(node.meta.get("val"), "dtype", None)
-    if name in ("getitem", "setitem"):
-        return any(isinstance(leaf, Node) for leaf in leaves(node.args[1]))
-    whole = dtype is not None and not (dtype.is_floating_point or dtype.is_complex)
-    return type(node.target) is not Op or bool(BY_VALUE.search(name)) or (whole and bool(DIVISIONS.search(name)))
 
 
 def targets_of(node: Node) -> list[Node]:

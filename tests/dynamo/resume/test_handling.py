@@ -173,3 +173,21 @@ def test_an_error_behind_a_write_is_handled_and_the_write_done_once(backend):
     for i in (0, 5, 1, 7):
         assert compiled(ours, weft.tensor(i)).tolist() == f(theirs, weft.tensor(i)).tolist()
         assert ours.tolist() == theirs.tolist()
+
+
+def under_managers_of_the_library(mean, weight, i):
+    mean.mul_(0.9)
+    with weft.no_grad(), weft.autocast("cpu"):
+        return weft.nn.functional.embedding(i, weight).sum(1) + mean.sqrt()
+
+
+def in_a_generator(mean, weight, i):
+    mean.mul_(0.9)
+    return sum(weft.nn.functional.embedding(i[n], weight) for n in range(2))
+
+
+@pytest.mark.parametrize("function", [under_managers_of_the_library, in_a_generator])
+def test_what_passes_errors_on_is_no_handler_of_the_program(function):
+    args = weft.ones(3), weft.randn(4, 3), weft.tensor([[0, 3], [1, 2]])
+    weft.compile(function, backend="eager")(*args)
+    assert convert_frame.counters["breaks"] == 0 and convert_frame.counters["graphs"] == 1

@@ -211,5 +211,29 @@ def _(g, places, weight_meta):
     return ops.scatter_add(zeros, 0, places.clamp(min=0), ops.where(places < 0, 0.0, g[0]))
 
 
-for _made in (embedding_sums, embedding_sums_backward, embedding_dots, embedding_maxima):
+def check_starts(starts: Any, length: int) -> None:
+    """Raises RuntimeError unless bags that begin at `starts` begin with the first of `length` indices and end with the last."""
+    first, last = (int(starts[0]), int(starts[-1])) if len(starts) else (0, 0)
+    if first != 0:
+        raise RuntimeError(
+            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {first}"
+        )
+    if last > length:
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length({length}) but got offsets[-1] of {last}")
+
+
+def _with_starts(made: Any) -> Any:
+    """The definition, of bags that are given by a graph: nobody has looked at where they begin."""
+
+    def run(weight: Any, indices: Any, starts: Any, *rest: Any) -> Any:
+        if starts is not None:
+            check_starts(starts, indices.shape[0])
+        return made.decompose_fn(weight, indices, starts, *rest)
+
+    return run
+
+
+for _made in (embedding_sums, embedding_maxima):
+    _made.kernel(by_definition(_with_starts(_made)))
+for _made in (embedding_sums_backward, embedding_dots):
     _made.kernel(by_definition(lambda *args, made=_made: made.decompose_fn(*args)))

@@ -105,7 +105,7 @@ def _resized(
     if mode in _NEAREST:
         if dtype.itemsize == 2 and x.requires_grad and _native.is_grad_enabled():
             x = x.to(dtypes.float32)  # in which the gradients of all dims are added up
-        places = {d: _nearest(o, s, f, mode == "nearest-exact") for d, o, s, f in ordered}
+        places = {d: _nearest(o, s, f, mode == "nearest-exact", len(dims) == 2) for d, o, s, f in ordered}
         if len(dims) > 1 and dims[-1][0] == x.ndim - 1:
             x = nearest(x, places.pop(x.ndim - 2), places.pop(x.ndim - 1))
         for d, at in places.items():
@@ -113,6 +113,8 @@ def _resized(
         return x.to(dtype)
     of_bytes = dtype is dtypes.uint8
     x = x.to(dtypes.float32) if dtype.itemsize == 2 else x
+    if mode in _DIMS and mode != "bicubic" and not antialias:  # the same sizes are told by sizes whatever the scale
+        ordered = [(d, o, s, None if f is not None and bool(o == s) else f) for d, o, s, f in ordered]
     for d, o, _, f in [dim for dim in reversed(dims) if not known_equal(dim[1], dim[2])] if of_bytes else ordered:
         how = f, mode == "bicubic", align, antialias
         x = resample_bytes(x, d, o, *how) if of_bytes else resample(x, d, o, *how)
@@ -246,8 +248,8 @@ nearest.vjp(lambda g, input_meta, rows, columns: nearest_backward(g, rows, colum
 nearest_backward.vjp(lambda g, rows, columns: nearest(g, rows, columns))
 
 
-def _nearest(out: Any, size: Any, scale: float | None, exact: bool) -> Any:
-    if scale is not None and not exact:  # the same sizes, and twice as many, are told by sizes whatever the scale
+def _nearest(out: Any, size: Any, scale: float | None, exact: bool, of_image: bool) -> Any:
+    if scale is not None and not exact and of_image:  # the same sizes, and twice as many, are told by sizes whatever the scale
         if bool(out == size):
             return ops.arange(out)
         if bool(out == 2 * size):

@@ -96,10 +96,17 @@ def before_jumps(nodes: Iterable[FxNode]) -> set[FxNode]:
     different rounding on the way is a different whole there."""
     found: set[FxNode] = set()
     for n in reversed(list(nodes)):
-        jumps = n.op == "call_function" and (getattr(n.target, "name", "") in _JUMPS or n in found)
-        if jumps:
+        jumps = n.op == "call_function" and (getattr(n.target, "name", "") in _JUMPS or _makes_whole(n))
+        if jumps or n in found:
             found.update(a for a in n.all_input_nodes if _is_half_op(a))
     return found
+
+
+def _makes_whole(node: FxNode) -> bool:
+    """Whether a node cuts off what is behind the point of floats."""
+    dtype = getattr(node.meta.get("val"), "dtype", None)
+    whole = dtype is not None and not (dtype.is_floating_point or dtype.is_complex or dtype.name == "bool")
+    return whole and getattr(node.target, "name", "") == "cast"
 
 
 def _is_half_op(node: FxNode) -> bool:

@@ -69,3 +69,14 @@ def test_a_bag_has_the_first_nan():
     made = F.embedding_bag(weft.tensor([[0, 1, 2], [2, 0, 0]]), table, mode="max")
     assert made.isnan().tolist() == [[True, True], [False, True]]
     assert weft.autograd.grad(made, table, weft.ones(2, 2))[0].tolist() == [[0, 0], [1, 0], [1, 2]]
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_compiled_calls_look_at_where_bags_begin(mode):
+    bag = weft.compile(lambda *args: F.embedding_bag(*args, mode=mode), fullgraph=True)
+    indices, table = weft.tensor([0, 1, 2]), weft.ones(4, 3)
+    assert bag(indices, table, weft.tensor([0, 2])).shape == (2, 3)
+    with pytest.raises(RuntimeError, match=r"offsets\[0\] has to be 0"):
+        bag(indices, table, weft.tensor([1, 2]))
+    with pytest.raises(RuntimeError, match=r"offsets\[-1\] can not be greater"):
+        bag(indices, table, weft.tensor([0, 5]))

@@ -111,3 +111,16 @@ def test_rows_and_columns_are_repeated_by_one_kernel(mode, sizes, how):
     weft.testing.assert_close(found, wanted)
     weft.testing.assert_close(*(weft.autograd.grad((d * d.detach().cos()).sum(), g)[0] for d in (found, wanted)))
     weft.testing.assert_close(weft.compile(lambda x: weft.nn.functional.interpolate(x, mode=mode, **how))(x), out)
+
+
+def test_the_same_sizes_are_told_by_sizes_whatever_the_scale():
+    """But for neighbours in sequences and volumes, which go by the scale."""
+    for n, mode in ((1, "linear"), (2, "bilinear"), (3, "trilinear"), (2, "nearest")):
+        x = weft.arange(2.0 * 3**n).reshape(1, 2, *[3] * n).requires_grad_()
+        resize = lambda x, mode=mode: F.interpolate(x, scale_factor=1.3, mode=mode)
+        for run in (resize, weft.compile(resize)):
+            assert weft.equal(run(x), x)
+            assert weft.equal(weft.autograd.grad(run(x), x, x.detach())[0], x)
+    assert F.interpolate(weft.arange(3.0).reshape(1, 1, 3), scale_factor=1.3).flatten().tolist() == [0, 0, 1]
+    assert F.interpolate(weft.arange(3.0).reshape(1, 1, 3), scale_factor=2.2).flatten().tolist() == [0, 0, 0, 1, 1, 2]
+    assert F.interpolate(weft.arange(3.0).expand(1, 1, 3, 3, 3), scale_factor=1.3)[0, 0, 1, 1].tolist() == [0, 0, 1]

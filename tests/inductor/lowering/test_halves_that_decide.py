@@ -30,7 +30,7 @@ def test_halves(name, dtype):
 @pytest.mark.parametrize("dtype", [weft.bfloat16, weft.float16])
 def test_each_op_on_the_way_to_a_jump_rounds(dtype):
     def f(x):
-        return (((x + 1) * 10 - 1) / 2).round(), ((x * 7 - 3) * 1.5).floor().to(weft.int64)
+        return (((x + 1) * 10 - 1) / 2).round(), ((x * 7 - 3) * 1.5).floor().to(weft.int64), (x * x.sigmoid() * 9).to(weft.int64)
 
     x = weft.linspace(-1, 1, 4096).to(dtype)
     for got, expected in zip(weft.compile(f, fullgraph=True)(x), f(x)):

@@ -12,6 +12,7 @@ from aten.later import later
 from aten.op import ops
 
 as_sparse_gradient = later("aten.sparse", "as_sparse_gradient")
+check_starts = later("aten.ops.embedding_bag", "check_starts")
 
 
 def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
@@ -184,15 +185,6 @@ def _check(
 
 
 def _check_offsets(offsets: Tensor, length: int) -> None:
-    """Their values are looked at only where they are there: not while a graph is captured."""
-    if is_compiling() or offsets.shape[0] == 0:
-        return
-    if int(offsets[0]) != 0:
-        raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
-            f"{int(offsets[0])}"
-        )
-    if int(offsets[-1]) > length:
-        raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length({length}) but got offsets[-1] of {int(offsets[-1])}"
-        )
+    """Their values are looked at only where they are there: while a graph is captured that is left to the ops."""
+    if not is_compiling():
+        check_starts(offsets, length)

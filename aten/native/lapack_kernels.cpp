@@ -337,6 +337,8 @@ PyObject *cholesky_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
       i64 info = 0;
       if (n > kTiny) Lapack<T>::get()->potrf("L", &n, x, &n, &info, 1);
       else if (!cholesky_tiny(n, x)) return false;
+      for (i64 c = 0; c < n; c++)
+        if (std::real(x[c * (n + 1)]) != std::real(x[c * (n + 1)])) return false;  // NaN: not every library looks
       for (i64 c = 1; c < n; c++) std::fill(x + c * n, x + c * n + c, T(0));
       return info == 0;
     });

@@ -27,7 +27,10 @@ def cholesky(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for at in np.ndindex(*a.shape[:-2]):
         try:
             low[at] = np.linalg.cholesky(a[at])
+            done = not np.isnan(np.diagonal(low[at])).any()  # a library may not look
         except np.linalg.LinAlgError:
+            done = False
+        if not done:
             low[at] = np.tril(a[at])
             info[at] = _columns(low[at])
     return low, info

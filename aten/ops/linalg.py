@@ -154,10 +154,8 @@ def cholesky_lower(A: Meta, upper: bool) -> Meta:
 @cholesky_lower.kernel
 def _(out, a, upper):
     a = np.swapaxes(a, -1, -2).conj() if upper else a
-    try:
-        out[...] = np.linalg.cholesky(a)
-    except np.linalg.LinAlgError:
-        factorizations.check("linalg.cholesky", factorizations.cholesky(a)[1], NOT_POSITIVE)
+    out[...], info = factorizations.cholesky(a)
+    factorizations.check("linalg.cholesky", info, NOT_POSITIVE)
 
 
 cholesky_lower.vjp(lambda g, out: cholesky_gradient(g, out))

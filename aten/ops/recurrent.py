@@ -130,6 +130,8 @@ def _network(
         x = outputs[0] if directions == 1 else ops.cat(outputs, -1)
         if dropout and train and k + 1 < num_layers:
             x = ops.dropout(x, dropout, True)
+    if x is found and name != "lstm" and x.requires_grad:
+        x = ops.clone(x)  # what the program changes in place is not what derivatives are made of (of an LSTM it is, as in PyTorch)
     return x, tuple(ops.stack(list(parts), 0) for parts in zip(*finals))
 
 

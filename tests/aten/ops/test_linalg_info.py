@@ -54,3 +54,14 @@ def test_they_are_differentiable_batched_and_compiled():
     weft.testing.assert_close(weft.vmap(lambda a: linalg.inv_ex(a).inverse)(a), linalg.inv(a))
     jitter = weft.compile(lambda a: linalg.cholesky_ex(a), fullgraph=True)
     assert jitter(INDEFINITE)[1].tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize("n, at", [(3, 1), (3, 3), (30, 30)])
+@pytest.mark.parametrize("dtype", [weft.float64, weft.complex64])
+def test_a_pivot_that_is_nan_is_not_positive(n, at, dtype):
+    a = weft.eye(n, dtype=dtype)
+    a[at - 1, at - 1] = float("nan")
+    assert linalg.cholesky_ex(a)[1] == at
+    for matrices in (a, weft.stack([weft.eye(n, dtype=dtype), a])):
+        with pytest.raises(linalg.LinAlgError, match=f"minor of order {at} "):
+            linalg.cholesky(matrices)

@@ -71,3 +71,16 @@ def test_the_gradient_of_relu_lets_nan_through():
     parts = weft.tensor([[[float("nan"), -1.0, 1.0]]], requires_grad=True)
     out = ops.recurrent_layer(parts, weft.zeros(1, 3), None, weft.eye(3), None, "rnn_relu", False)[0]
     assert weft.autograd.grad(out.sum(), parts)[0].tolist() == [[[1, 0, 1]]]
+
+
+@pytest.mark.parametrize("kind", [weft.nn.GRU, weft.nn.RNN])
+def test_outputs_may_be_changed_in_place(kind):
+    layer, x = kind(4, 5), weft.randn(6, 3, 4, requires_grad=True)
+
+    def step(x):
+        out = layer(x)[0]
+        return out.mul_(2).add_(1).sum()
+
+    expected = weft.autograd.grad((layer(x)[0] * 2 + 1).sum(), x)[0]
+    for run in (step, weft.compile(step, fullgraph=True)):
+        weft.testing.assert_close(weft.autograd.grad(run(x), x)[0], expected)

@@ -17,6 +17,7 @@ int64_t calls_away;
 static std::vector<int64_t> away;   // their tickets
 static int64_t last_ticket;
 static int waiting;                 // threads in wait_for_calls
+static int waiting_away;            // of them, those in the middle of a call that is away: none of these waits for another
 static std::deque<std::pair<int64_t, WeftStorage *>> parked;
 
 bool call_goes_away() {
@@ -63,20 +64,21 @@ void park(WeftStorage *storage) {
 }
 
 bool wait_for_calls() {
-  waiting++;
-  while (calls_away > (kernel_thread.ticket != 0) && PyErr_CheckSignals() == 0) {
+  const int inside = kernel_thread.ticket != 0;
+  waiting++, waiting_away += inside;
+  while (calls_away > waiting_away && PyErr_CheckSignals() == 0) {
     Py_BEGIN_ALLOW_THREADS;
     const timespec pause = {0, 20000};
     nanosleep(&pause, nullptr);
     Py_END_ALLOW_THREADS;
   }
-  waiting--;
+  waiting--, waiting_away -= inside;
   return !PyErr_Occurred();
 }
 
 void forget_calls() {
   away.clear();
-  calls_away = waiting = 0;
+  calls_away = waiting = waiting_away = 0;
   kernel_thread = {kernel_thread.depth, 0, nullptr, 0, kernel_thread.programs, false};
 }
 

@@ -9,11 +9,14 @@ from typing import Any
 from aten import _native, dispatch, pytree
 from aten._native import Tensor
 from aten.autograd import function
+from aten.derivative import is_lost
+from aten.dispatch import needs_of
 from aten.fx import traceback
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node
 from aten.meta import Meta
+from aten.on_device import beside
 from aten.op import Op, registry
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SymInt
@@ -130,6 +133,9 @@ class TraceLevel(RecordingLevel):
         if op.traced_fn is not None:
             args = op.traced_fn(self, *args)
         metas = tuple([meta_argument(a) for a in args])
+        if op.vjp_fn is None and op.decompose_fn is not None and self._differentiates(op, args, metas):
+            with opened(self), beside(args):
+                return op.decompose_fn(*args)  # whose ops have derivatives
         fn = self.decompositions.get(op)
         if fn is not None:
             result = self._decompose(op, fn, args, metas)
@@ -152,6 +158,9 @@ class TraceLevel(RecordingLevel):
         if _native.is_grad_enabled():
             self.record(op, args, result)
         return public(op, result)
+
+    def _differentiates(self, op: Op, args: tuple, metas: tuple) -> bool:
+        return _native.is_grad_enabled() and needs_of(op, args, self.takes) is not None and is_lost(op, op.rule(*metas))
 
     def _decompose(self, op: Op, fn: Callable, args: tuple, metas: tuple) -> Any:
         """Trace smaller ops; the op itself is what is recorded, so that its own derivative is taken."""

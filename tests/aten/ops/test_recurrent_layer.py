@@ -84,3 +84,13 @@ def test_outputs_may_be_changed_in_place(kind):
     expected = weft.autograd.grad((layer(x)[0] * 2 + 1).sum(), x)[0]
     for run in (step, weft.compile(step, fullgraph=True)):
         weft.testing.assert_close(weft.autograd.grad(run(x), x)[0], expected)
+
+
+def test_gradients_inside_of_compiled_code_are_differentiated_again():
+    layer, x = weft.nn.GRU(4, 5), weft.randn(6, 3, 4)
+    slope = lambda x: weft.func.grad(lambda a: (layer(a)[0] ** 2).sum())(x)
+    found, expected = weft.compile(slope, fullgraph=True)(x), slope(x)
+    weft.testing.assert_close(found, expected)
+    weights = list(layer.parameters())
+    for got, wanted in zip(*(weft.autograd.grad((s * s).sum(), weights) for s in (found, expected))):
+        weft.testing.assert_close(got, wanted)

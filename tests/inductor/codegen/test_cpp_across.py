@@ -8,7 +8,9 @@ from aten.symbolic.expr import as_expr, sym
 from inductor.codegen import cpp
 from inductor.codegen.cpp_vector import Isa, native_isa
 from inductor.ir.loops import Dim, Keep, Nest, Reduce, Stage, Store
-from inductor.ir.nodes import compute_dtype, kept, load, row
+from inductor.ir.nodes import call as call_of
+from inductor.ir.nodes import compute_dtype, const, kept, load, row
+from inductor.ir.nodes import index as place
 from inductor.ir.scalar import apply
 from tests.inductor.codegen.harness import buffer_of, call, kernel_of
 
@@ -117,3 +119,14 @@ def test_a_number_of_rows_that_is_known_at_the_call(isa):
         kernel = kernel_of([nest], symbols=(sym("s0"),))
         assert call(kernel, {"x": x, "out": out}, {"s0": rows}, isa=isa) == 0
         np.testing.assert_allclose(out, softmax(x), rtol=2e-6)
+
+
+def test_random_numbers_that_follow_each_other_are_drawn_along_rows(isa):
+    x, out = rng.normal(size=(48, 8)).astype("f4"), np.zeros((48, 8), "f4")
+    index = i0 * 8 + r0
+    for drawn, across in ((place(index), False), (place(index * 2), True)):
+        uniform = call_of("uniform", (const(1, "int64"), const(0, "int64"), drawn), F)
+        first, second, third = stages(load("x", index, F), [("out", index, F)])
+        last = Stage(True, (Store("out", index, apply("mul", third.body[0].value, uniform), F),))
+        nest = Nest((dim("i0", 48), dim("r0", 8)), (first, second, last))
+        assert goes_across(kernel_of([nest]), {"x": x, "out": out}, isa) is across

@@ -68,6 +68,8 @@ def refuse_many(ndim: int) -> None:
 def wrap_dims(dims: int | Sequence[int] | None, ndim: int) -> list[int]:
     """An explicit list of non-negative dims; None or an empty list means all. Raises on repeated dims, and where PyTorch's set of
     dims does not hold them."""
+    if dims is not None and is_symbolic(dims):
+        dims = int(dims)
     if dims is None or (not isinstance(dims, int) and len(dims) == 0):
         return list(range(ndim))
     refuse_many(ndim)

@@ -183,3 +183,13 @@ def test_the_host_is_one_device(backend):
     compiled = weft.compile(f, backend=backend)
     for device in ("cpu", "cpu:0", weft.device("cpu", 0)):
         assert compiled(weft.ones(1), device) == f(weft.ones(1), device) == (weft.device("cpu"), weft.device("cpu"), None)
+
+
+def test_a_dim_may_be_a_number_that_changes():
+    x = weft.randn(5, 7, 3)
+    for reduce in (weft.var, weft.std, weft.var_mean, weft.norm):
+        f = lambda x, d, reduce=reduce: reduce(x, dim=d)
+        weft.compiler.reset()  # one function for all: they count together
+        compiled = weft.compile(f, dynamic=True, fullgraph=True)
+        for d in (-1, -2, 2):
+            weft.testing.assert_close(compiled(x, d), f(x, d))

@@ -8,7 +8,7 @@ F = weft.nn.functional
 x, theta = weft.rand(2, 3, 4, 4), weft.zeros(2, 2, 3)
 
 MISTAKES = [
-    (lambda: F.mse_loss(weft.ones(3, 1), weft.ones(3)), r"Using a target size \(weft.Size\(\[3\]\)\) that is different"),
+    (lambda: F.mse_loss(weft.ones(3, 1), weft.ones(3)), r"Using a target size \(torch.Size\(\[3\]\)\) that is different"),
     (lambda: F.huber_loss(weft.ones(3, 1), weft.ones(3)), "likely lead to incorrect results due to broadcasting"),
     (lambda: F.softmax(x), "Implicit dimension choice for softmax has been deprecated"),
     (lambda: F.log_softmax(x), "Implicit dimension choice for log_softmax"),

@@ -137,7 +137,7 @@ def pdist(input, p):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    if p in _NATIVE_NORMS and input.dtype in _NATIVE_DTYPES:
+    if p in _NATIVE_NORMS and input.dtype in _NATIVE_DTYPES and input.device.type == "cpu":  # (its loops are not a device's)
         return row_distances_within(input, float(p))
     return _of_pairs(input, p)
 

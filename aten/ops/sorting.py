@@ -402,6 +402,8 @@ nonzero.special(lambda input, as_tuple: as_tuple)(lambda input, as_tuple: _by_di
 def _(x):
     # (The comparison makes a mask in memory: one that shows few elements too many times is refused there, at once.)
     mask = np.atleast_1d(x if x.dtype == bool and x.flags.c_contiguous else x != 0)
+    if not mask.any():
+        return ops.empty_strided([0, x.ndim], [1, 0], dtype=dtypes.int64)
     return _native.from_numpy(np.stack(np.nonzero(mask))[: x.ndim].astype(np.int64).T)  # (of arrays the copy would be row-major)
 
 

@@ -49,6 +49,8 @@ def nonzero(x: Tensor) -> Any:
     at = places(ops.ne(x, 0).reshape([-1]))
     if not x.ndim:
         return at.reshape([at.shape[0], 1])[:, :0].contiguous()
+    if at.shape[0] == 0:
+        return ops.empty_strided([0, x.ndim], [1, 0], dtype=dtypes.int64, device=x.device)
     columns, rest = [], at
     for size in reversed(x.shape):
         columns.append(rest % max(size, 1))

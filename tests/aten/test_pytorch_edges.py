@@ -190,3 +190,10 @@ def test_the_classes_of_errors_of_indices_out_of_range():
             run(lambda x, i: x.index_select(1, i))(x, out_of_range)
         with pytest.raises(RuntimeError, match="embedding_bag: Expected idx"):
             run(lambda x, i: F.embedding_bag(i, x, weft.tensor([0])))(x, out_of_range)
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.bool])
+def test_places_of_nothing_lie_as_places_do(dtype):
+    x = weft.zeros(3, 2, dtype=dtype)
+    for f in (lambda x: x.nonzero(), weft.compile(lambda x: x.nonzero(), fullgraph=True)):
+        assert f(x).shape == (0, 2) and f(x).stride() == (1, 0)

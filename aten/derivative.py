@@ -80,11 +80,16 @@ def pushforward(op: Any, products: tuple[Callable[..., Any] | None, ...]) -> Cal
     return jvp
 
 
+def by_place(i: int) -> str:
+    """How a vjp asks for the core parameter at a place, whatever its name: that of a user's op may be `g` or `out`."""
+    return f"#{i}"
+
+
 class Plan:
     """The vjp of an op for one pattern of needed gradients.
 
-    `names` are what it saves: names of core parameters (their values), `<name>_meta` (their Metas), `out`, and names of
-    single results (`indices`), so that the other ones may be written in place.
+    `names` are what it saves: names of core parameters (their values) or their places (`by_place`), `<name>_meta` (their
+    Metas), `out`, and names of single results (`indices`), so that the other ones may be written in place.
     """
 
     __slots__ = ("op", "needs", "names", "functions", "slots", "wanted", "single", "tied", "_sources")
@@ -111,6 +116,7 @@ class Plan:
             names.update(dict.fromkeys(n for n in wished if n not in ("g", "needs")))
             self.functions.append((fn, wished))
         self.names = tuple(names)
+        core.update((by_place(i), i) for i in range(len(core)))
         self.tied = tuple([n for n in names if n == "out" or n in core and needs[core[n]]]) if op.whole else ()
         results = {r[1]: i for i, r in enumerate(op.schema.returns) if len(r) > 1}
         self._sources: dict[str, tuple[str, int]] = {}

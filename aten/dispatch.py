@@ -22,65 +22,18 @@ from aten.laid_out import lie_as_arguments
 from aten.meta import Meta, contiguous_strides, dense_strides, shows_twice
 from aten.on_device import On, beside, pop_level, pop_mode, push_level, push_mode
 from aten.op import Op
-from aten.open_levels import stack
+from aten.open_levels import ask_levels, ask_modes, stack
 from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtype, result_dtype
 from aten.shapes import show
 
 aten.schema.tensor_types = (Tensor, Meta)
 by_rule = _native.by_rule
-class ModesUnasked:
-    """While it is open, the modes of this thread are asked nothing, and go on existing (the ambient word counts them)."""
-
-    def __enter__(self) -> None:
-        self.before = stack.mode_top, stack.unasked, stack.unasked_device
-        stack.mode_top, stack.unasked = 0, stack.mode_top
-        self.device = stack.unasked_device = _native.set_ambient_bits(default_device.BITS, 0)
-
-    def __exit__(self, *exc: object) -> None:
-        stack.mode_top, stack.unasked, stack.unasked_device = self.before
-        _native.set_ambient_bits(default_device.BITS, self.device)
 
 
 def __getattr__(name: str) -> Any:
     if name == "levels":
         return stack.levels[: stack.top]
     raise AttributeError(f"module 'aten.dispatch' has no attribute {name!r}")
-
-
-def _ask_levels(op: Op, args: tuple[Any, ...]) -> Any:
-    """What the first open level that takes the call makes of it; it runs with itself and those above closed."""
-    levels, top = stack.levels, stack.top
-    split = None
-    for i in range(top - 1, -1, -1):
-        level = levels[i]
-        if not level.wants(args):
-            continue
-        split = split or op.split(args)
-        above = levels[i:]
-        stack.top = i
-        try:
-            result = level.handle(op, *split)
-        finally:
-            levels[i:] = above
-            stack.top = top
-        if result is not NotImplemented:
-            return result
-    return NotImplemented
-
-
-def _ask_modes(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Ask the open modes from the top; a handler sees those below it, and may set the lowest of them (the default device)."""
-    asked = 0
-    try:
-        while stack.mode_top:
-            stack.mode_top -= 1
-            asked += 1
-            result = stack.modes[stack.mode_top].handle(op, args, kwargs)
-            if result is not NotImplemented:
-                return result
-    finally:
-        stack.mode_top += asked
-    return NotImplemented
 
 
 _DEVICES_APART = frozenset(  # composites of tensors that may be on several devices
@@ -91,7 +44,7 @@ _DEVICES_APART = frozenset(  # composites of tensors that may be on several devi
 def call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Run `op` on a user's arguments."""
     if stack.mode_top:
-        result = _ask_modes(op, tuple(args), kwargs)
+        result = ask_modes(op, tuple(args), kwargs)
         if result is not NotImplemented:
             return result
         default = default_device.current()
@@ -137,7 +90,7 @@ def _call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         op.refuses(public)
     if op.kind == "composite":
         if stack.top:
-            result = _ask_levels(op, public)
+            result = ask_levels(op, public)
             if result is not NotImplemented:
                 return result
         if op.name in overrides.LIKE and overrides.kind_of(type(public[0])) & overrides.DISPATCH:
@@ -235,7 +188,7 @@ def _cast_to(value: Any, dtype: Any) -> Any:
 def call_core(op: Op, args: tuple[Any, ...]) -> Any:
     """Run an op on core arguments: levels first, then memory."""
     if stack.top:
-        result = _ask_levels(op, args)
+        result = ask_levels(op, args)
         if result is not NotImplemented:
             return result
     needs = needs_of(op, args) if _native.is_grad_enabled() else None
@@ -461,7 +414,7 @@ def _warn_of_resize(op: Op, args: Sequence[Any], target: Tensor, value: Tensor) 
 
 def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
     if stack.top:
-        result = _ask_levels(op, public)
+        result = ask_levels(op, public)
         if result is not NotImplemented:
             return result
     target, base = public[0], op.base

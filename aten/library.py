@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from aten import _native, autocast, devices, dispatch, pytree
 from aten._native import Tensor
+from aten.derivative import by_place
 from aten.dtype import DType, device
 from aten.errors import NoShapeRule
 from aten.meta import Meta
@@ -367,7 +368,7 @@ class CustomOp:
                 return grads[slots[0]]
             return tuple([grads[i] if i < len(grads) else None for i in slots])
 
-        vjp.asks = ("g", "out", "needs", *self._arguments)  # type: ignore[attr-defined]
+        vjp.asks = ("g", "out", "needs", *map(by_place, range(len(params))))  # type: ignore[attr-defined]
         self.op.vjp(vjp)
 
     def register_autocast(self, device_type: str, cast_inputs: Any) -> None:

@@ -101,10 +101,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     output.graph.line = output.user_line()
     node = output.graph.call_function(op, node_args, node_kwargs, val=val)
     output.note_modes(node)
-    if frame.is_caught():
-        from dynamo import caught  # (what few programs ask for)
-
-        caught.note(output, frame, node)
+    note_handlers(output, frame, node)
     if is_written:
         if op.name == "setitem" and has_mask(args[1]):
             node.meta["whole"] = True
@@ -135,6 +132,14 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         record(output, frame, registry["copy_"], [target, result], {})
         return target
     return result
+
+
+def note_handlers(output, frame, node) -> None:
+    """Remember of a node that the program handles what it raises."""
+    if frame.is_caught():
+        from dynamo import caught  # (what few programs ask for)
+
+        caught.note(output, frame, node)
 
 
 def _may_be_cast(op: Op, dtype, out) -> bool:

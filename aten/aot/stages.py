@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aten import dispatch, errors
+from aten import errors, open_levels
 from aten._native import Tensor
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
@@ -232,7 +232,7 @@ class Stage:
                 if isinstance(tensor, Tensor):
                     node.meta["val"].requires_grad = tensor.requires_grad
             try:
-                with dispatch.ModesUnasked():
+                with open_levels.ModesUnasked():
                     run = self.backend(gm, given)
             except Exception as e:  # what the program itself raises, mostly: its ops say it in their own words
                 return functools.partial(self.failed, needs, e)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from aten import default_device, dispatch, on_device
+from aten import default_device, dispatch, on_device, open_levels
 from dynamo import breaks, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.source import Attr, Item, Object
@@ -21,7 +21,7 @@ def all_are_functions() -> bool:
 
 def captured_modes() -> Any:
     """What tracing runs in: the shape rules that it asks are no calls of the program."""
-    return dispatch.ModesUnasked() if all_are_functions() else contextlib.nullcontext()
+    return open_levels.ModesUnasked() if all_are_functions() else contextlib.nullcontext()
 
 
 def run_unasked(compiled: Callable) -> Callable:
@@ -30,7 +30,7 @@ def run_unasked(compiled: Callable) -> Callable:
         return compiled
 
     def run(*inputs: Any) -> Any:
-        with dispatch.ModesUnasked():
+        with open_levels.ModesUnasked():
             return compiled(*inputs)
 
     return run

@@ -87,3 +87,29 @@ def test_a_rule_for_batches_is_told_of_positional_arguments_alone():
     scaled_by.register_vmap(rule)
     out = weft.vmap(lambda x, y: scaled_by(x, y, by=2.0), in_dims=(0, None))(weft.ones(3, 2), weft.full((2,), 5.0))
     assert told == [(0, None)] and out.tolist() == [[10, 10]] * 3
+
+
+@pytest.mark.parametrize("name", ["g", "out", "needs", "x_meta", "grad", "ctx", "output", "dims", "size"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_parameter_may_have_any_name(name, compiled):
+    """A gradient was of another tensor where a parameter was called `g`, as what comes back from the results is within."""
+    weft._dynamo.reset()
+    space = {"weft": weft}
+    exec(f"def cubed({name}: weft.Tensor, x: weft.Tensor) -> weft.Tensor: return {name} * {name} * x", space)
+    op = weft.library.custom_op(f"weft_tests::cubed_{name}_{compiled}", space["cubed"], mutates_args=())
+    op.register_fake(lambda *args: weft.empty_like(args[0]))
+
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output)
+
+    def backward(ctx, grad):
+        a, x, result = ctx.saved_tensors
+        grad = grad + (result - a * a * x)  # (nothing)
+        return grad * 2 * a * x, grad * a * a
+
+    op.register_autograd(backward, setup_context=setup)
+    a, x = weft.tensor([0.5, 2.0], requires_grad=True), weft.tensor([3.0, -1.0], requires_grad=True)
+    f = lambda a, x: op(a, x).sin()
+    found = weft.autograd.grad((weft.compile(f, fullgraph=True) if compiled else f)(a, x).sum(), [a, x])
+    expected = weft.autograd.grad((a * a * x).sin().sum(), [a, x])
+    assert all(weft.allclose(f, e) for f, e in zip(found, expected))

@@ -108,6 +108,7 @@ def _inputs(torch: Any, large: bool) -> dict[str, Any]:
         "i32": (ints(200, n, n) - 100).int(),
         "u8": ints(200, n, n).to(torch.uint8),
         "im": real(batch, channels, side, side),
+        "imh": real(batch, channels, side, side).to(torch.bfloat16),
         "w3": real(channels, channels, 3, 3),
         "w1": real(channels, channels, 1, 1),
         "wd": real(channels, 1, 3, 3),
@@ -362,6 +363,14 @@ max_pool2d 3: F.max_pool2d(im, 3, 2, 1)
 max_pool2d indices: F.max_pool2d(im, 2, return_indices=True)
 avg_pool2d: F.avg_pool2d(im, 2)
 avg_pool2d 3: F.avg_pool2d(im, 3, 1, 1)
+max_pool2d ceil: F.max_pool2d(im, 3, 2, ceil_mode=True)
+avg_pool2d ceil: F.avg_pool2d(im, 3, 2, 1, ceil_mode=True)
+avg_pool2d inside: F.avg_pool2d(im, 3, 2, 1, count_include_pad=False)
+max_pool2d bfloat16: F.max_pool2d(imh, 3, 2, 1)
+avg_pool2d bfloat16: F.avg_pool2d(imh, 3, 2, 1)
+max_pool3d: F.max_pool3d(vol, 2)
+max_pool3d 3: F.max_pool3d(vol, 3, 2, 1)
+avg_pool3d: F.avg_pool3d(vol, 2)
 adaptive_avg_pool2d: F.adaptive_avg_pool2d(im, 1)
 adaptive_avg_pool2d 3: F.adaptive_avg_pool2d(im, 3)
 adaptive_max_pool2d: F.adaptive_max_pool2d(im, 2)

@@ -78,11 +78,13 @@ def max_pool_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
 def avg_pool_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     """Of the means of windows: shares of their gradients. Saved are the sizes, the windows and the input."""
 
-    def general(g: Any, places: Any, sizes: Any, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+    def general(g: Any, places: Any, sizes: Any, n: int, *windows: Any) -> Any:
+        (kernel, stride, padding, _), (beyond, of_padding, divisor) = [w[3 - n :] for w in windows[:4]], windows[4:]
         create = _native.is_grad_enabled()
         with enable_grad():
             x = g.new_zeros(list(sizes)).requires_grad_()
-            out = registry[f"avg_pool{n}d"].function(x, kernel[2 - n :], stride[2 - n :], padding[2 - n :], False, True, None)
+            divisor_override = int(divisor) or None
+            out = registry[f"avg_pool{n}d"].function(x, kernel, stride, padding, beyond, of_padding, divisor_override)
             return grad(out, x, g, create_graph=create)[0]
 
     return _pool_backward(node, grads, general)

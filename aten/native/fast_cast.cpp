@@ -41,8 +41,6 @@ static PyObject *copied(WeftTensor *t, bool row_major) {
 
 PyObject *contiguous_copy(WeftTensor *t) { return copied(t, true); }
 
-namespace {
-
 PyObject *converted(WeftTensor *t, int dtype) {
   if (WEFT_DTYPE(t) == dtype) return Py_NewRef(as_object(t));
   Ref out(cast_tensor(t, dtype));
@@ -50,6 +48,8 @@ PyObject *converted(WeftTensor *t, int dtype) {
   if (!records(t) || dtype_kind(dtype) < KIND_FLOAT) return out.release();
   return record_op(core_ops[CORE_CAST], {Arg(t), Arg(dtype_object(dtype))}, out.get()) ? out.release() : nullptr;
 }
+
+namespace {
 
 // float(), long(), ...: `code` is the dtype
 PyObject *fast_convert(Call &call) { return call.usual(1) ? converted(call.tensor(0), call.op->code) : UNHANDLED; }

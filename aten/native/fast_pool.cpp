@@ -1,5 +1,4 @@
-// fast_pool.cpp: max_pool1d, 2d, 3d and avg_pool1d, 2d, 3d of images in row-major order; with history those of
-// one and two dims, whose backward is in pool_windows.cpp.
+// fast_pool.cpp: max_pool1d, 2d, 3d and avg_pool1d, 2d, 3d of images in row-major order; their backward is in pool_windows.cpp.
 //
 // Rows of the image that a row of the result sees are joined (by maximum or sum) into one padded row, and its taps then into
 // the result: all steps are elementwise loops over whole rows.
@@ -19,15 +18,16 @@ namespace {
 struct PoolJob {
   const char *in;
   char *out;
-  int64_t item, sizes[3], results[3], kernel[3], stride[3], padding[3], dilation[3];  // depth, height, width
+  int64_t item;
+  PoolWindows w;
   WeftLoop join, copy, divide;   // divide: of averages
   const WeftKernelRuntime *runtime;
-  int dtype;
+  bool uneven;                   // whether windows count elements in different numbers
   alignas(16) char nothing[16];  // what padding counts as
   alignas(16) char count[16];
 
   int64_t padded_width() const {
-    return std::max(padding[2] + sizes[2], (results[2] - 1) * stride[2] + (kernel[2] - 1) * dilation[2] + 1);
+    return std::max(w.padding[2] + w.size[2], (w.out[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1);
   }
 
   void call(WeftLoop loop, int64_t n, const char *a, int64_t a_step, const char *b, int64_t b_step, char *to) const {
@@ -44,45 +44,58 @@ struct PoolJob {
   // The rows of `image` that row (d, h) of the result sees, joined into `row`.
   void join_rows(const char *image, int64_t d, int64_t h, char *row) const {
     bool first = true;
-    for (int64_t i = 0; i < kernel[0]; i++) {
-      int64_t z = d * stride[0] - padding[0] + i * dilation[0];
-      if (z < 0 || z >= sizes[0]) continue;
-      for (int64_t j = 0; j < kernel[1]; j++) {
-        int64_t y = h * stride[1] - padding[1] + j * dilation[1];
-        if (y < 0 || y >= sizes[1]) continue;
-        const char *from = image + (z * sizes[1] + y) * sizes[2] * item;
-        if (first) memcpy(row, from, (size_t)(sizes[2] * item));
-        else call(join, sizes[2], row, item, from, item, row);
+    for (int64_t i = 0; i < w.kernel[0]; i++) {
+      int64_t z = d * w.stride[0] - w.padding[0] + i * w.dilation[0];
+      if (z < 0 || z >= w.size[0]) continue;
+      for (int64_t j = 0; j < w.kernel[1]; j++) {
+        int64_t y = h * w.stride[1] - w.padding[1] + j * w.dilation[1];
+        if (y < 0 || y >= w.size[1]) continue;
+        const char *from = image + (z * w.size[1] + y) * w.size[2] * item;
+        if (first) memcpy(row, from, (size_t)(w.size[2] * item));
+        else call(join, w.size[2], row, item, from, item, row);
         first = false;
       }
     }
-    if (first) take(sizes[2], nothing, 0, row);
+    if (first) take(w.size[2], nothing, 0, row);
   }
 
   // The taps of a padded row, joined into a row of the result. Taps that stand apart are taken side by side first.
   void join_taps(const char *row, char *apart, char *to) const {
-    int64_t n = results[2], step = stride[2] * item;
+    int64_t n = w.out[2], step = w.stride[2] * item;
     take(n, row, step, to);
-    for (int64_t k = 1; k < kernel[2]; k++) {
-      const char *tap = row + k * dilation[2] * item;
-      if (stride[2] != 1) {
+    for (int64_t k = 1; k < w.kernel[2]; k++) {
+      const char *tap = row + k * w.dilation[2] * item;
+      if (w.stride[2] != 1) {
         take(n, tap, step, apart);
         tap = apart;
       }
       call(join, n, to, item, tap, item, to);
     }
-    if (divide) call(divide, n, to, item, count, 0, to);
+  }
+
+  // How many elements each window of row (d, h) counts.
+  template <class T> void count_row(int64_t d, int64_t h, char *to) const {
+    const int64_t rows = w.counted(0, d) * w.counted(1, h);
+    for (int64_t i = 0; i < w.out[2]; i++) reinterpret_cast<T *>(to)[i] = (T)(rows * w.counted(2, i));
+  }
+  void divide_row(int64_t d, int64_t h, char *counts, char *to) const {
+    if (!uneven) return call(divide, w.out[2], to, item, count, 0, to);
+    item == sizeof(float) ? count_row<float>(d, h, counts) : count_row<double>(d, h, counts);
+    call(divide, w.out[2], to, item, counts, item, to);
   }
 
   static void range(void *ctx, int64_t begin, int64_t end, int64_t worker) {
     const PoolJob &p = *static_cast<PoolJob *>(ctx);
-    int64_t width = p.padded_width(), image = p.sizes[0] * p.sizes[1] * p.sizes[2] * p.item;
-    char *row = static_cast<char *>(p.runtime->scratch(worker, (width + p.results[2]) * p.item));
+    const PoolWindows &w = p.w;
+    int64_t width = p.padded_width(), image = w.size[0] * w.area() * p.item;
+    char *row = static_cast<char *>(p.runtime->scratch(worker, (width + w.out[2]) * p.item)), *apart = row + width * p.item;
     p.take(width, p.nothing, 0, row);
     for (int64_t r = begin; r < end; r++) {
-      int64_t h = r % p.results[1], d = r / p.results[1] % p.results[0], lead = r / (p.results[1] * p.results[0]);
-      p.join_rows(p.in + lead * image, d, h, row + p.padding[2] * p.item);
-      p.join_taps(row, row + width * p.item, p.out + r * p.results[2] * p.item);
+      int64_t h = r % w.out[1], d = r / w.out[1] % w.out[0], lead = r / (w.out[1] * w.out[0]);
+      char *to = p.out + r * w.out[2] * p.item;
+      p.join_rows(p.in + lead * image, d, h, row + w.padding[2] * p.item);
+      p.join_taps(row, apart, to);
+      if (p.divide) p.divide_row(d, h, apart, to);
     }
   }
 };
@@ -98,55 +111,50 @@ bool read_spread(Call &call, int i, int n, const int64_t *otherwise, int64_t *ou
   return true;
 }
 
-// Sizes, windows and memory of a pooling; a NULL `out` without exception: not handled.
-PyObject *prepare_pool(PoolJob *p, Call &call, bool dilated) {
+// Windows and memory of a pooling; a NULL result without exception: not handled.
+PyObject *prepare_pool(PoolWindows *w, Call &call, bool dilated) {
   static const int64_t ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};
   WeftTensor *x = call.tensor(0);
   const int n = call.op->code;
   if (!(x->word & WEFT_WORD_CONTIGUOUS) || x->numel == 0) return nullptr;
   int ndim = WEFT_NDIM(x), lead = ndim - n;
   if (lead != 1 && lead != 2) return nullptr;
-  for (int i = 0; i < 3; i++) p->kernel[i] = p->stride[i] = p->dilation[i] = p->sizes[i] = p->results[i] = 1, p->padding[i] = 0;
-  if (!read_spread(call, 1, n, ones, p->kernel) || !read_spread(call, 2, n, p->kernel, p->stride) ||
-      !read_spread(call, 3, n, zeros, p->padding) || (dilated && !read_spread(call, 4, n, ones, p->dilation)))
+  for (int i = 0; i < 3; i++) w->kernel[i] = w->stride[i] = w->dilation[i] = w->size[i] = w->out[i] = 1, w->padding[i] = 0;
+  if (!read_spread(call, 1, n, ones, w->kernel) || !read_spread(call, 2, n, w->kernel, w->stride) ||
+      !read_spread(call, 3, n, zeros, w->padding) || (dilated && !read_spread(call, 4, n, ones, w->dilation)))
     return nullptr;
   int64_t sizes[WEFT_MAX_NDIM];
   std::copy(x->sizes, x->sizes + lead, sizes);
+  w->images = 1;
+  for (int i = 0; i < lead; i++) w->images *= sizes[i];
   for (int i = 3 - n; i < 3; i++) {
-    p->sizes[i] = x->sizes[lead + i - 3 + n];
+    w->size[i] = x->sizes[lead + i - 3 + n];
     constexpr int64_t kLimit = int64_t(1) << 30;  // products of two stay within 64 bits
-    for (int64_t number : {p->kernel[i], p->stride[i], p->dilation[i], p->padding[i]})
+    for (int64_t number : {w->kernel[i], w->stride[i], w->dilation[i], w->padding[i]})
       if (number < 0 || number > kLimit) return nullptr;
-    int64_t reach = p->dilation[i] * (p->kernel[i] - 1), span = p->sizes[i] + 2 * p->padding[i] - reach - 1;
-    if (p->kernel[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1 || p->padding[i] < 0 || 2 * p->padding[i] > reach + 1 || span < 0) return nullptr;
-    sizes[lead + i - 3 + n] = p->results[i] = span / p->stride[i] + 1;
+    const int64_t reach = w->dilation[i] * (w->kernel[i] - 1);
+    if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1 || 2 * w->padding[i] > reach + 1 || w->places(i) < 1) return nullptr;
+    sizes[lead + i - 3 + n] = w->out[i] = w->places(i);
   }
   return empty(x->word, ndim, sizes, nullptr);
 }
 
 PyObject *run_pool(PoolJob *p, WeftTensor *x, Ref out) {
   WeftTensor *o = as_tensor(out.get());
+  const PoolWindows &w = p->w;
   p->runtime = kernel_runtime();
   p->in = weft_data(x);
   p->out = weft_data(o);
-  int64_t rows = o->numel / p->results[2];
-  Loop::parallel(o->numel, rows, p->results[2] * p->kernel[0] * p->kernel[1], PoolJob::range, p);
+  Loop::parallel(o->numel, o->numel / w.out[2], w.out[2] * w.kernel[0] * w.kernel[1], PoolJob::range, p);
   return out.release();
 }
 
-PoolWindows windows_of(const PoolJob &p, WeftTensor *x) {
-  PoolWindows w = {};
-  for (int i = 0; i < 2; i++)
-    w.size[i] = p.sizes[i + 1], w.out[i] = p.results[i + 1], w.kernel[i] = p.kernel[i + 1], w.stride[i] = p.stride[i + 1], w.padding[i] = p.padding[i + 1], w.dilation[i] = p.dilation[i + 1];
-  w.images = x->numel / (w.size[0] * w.size[1]);
-  return w;
-}
-
-// The Node of a pooling of n dims: kept are the places of the largest elements (NULL: none), the sizes, the windows and the input,
-// of which gradients are recorded as functions.
+// The Node of a pooling: kept are the places of the largest elements (NULL: none), the sizes, the windows and the input, of which
+// gradients are recorded as functions.
 bool record_pool(NativeOp *op, const PoolWindows &w, WeftTensor *x, WholeOp which, PyObject *places, PyObject *const *outputs, int n_outputs) {
   Ref sizes(int_tuple(WEFT_NDIM(x), x->sizes)), saved(PyTuple_New(4));
-  Ref windows(Py_BuildValue("i(LL)(LL)(LL)(LL)", op->code, w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.padding[0], w.padding[1], w.dilation[0], w.dilation[1]));
+  const int64_t *k = w.kernel, *s = w.stride, *p = w.padding, *d = w.dilation;
+  Ref windows(Py_BuildValue("i(LLL)(LLL)(LLL)(LLL)OOd", op->code, k[0], k[1], k[2], s[0], s[1], s[2], p[0], p[1], p[2], d[0], d[1], d[2], w.beyond ? Py_True : Py_False, w.of_padding ? Py_True : Py_False, w.divisor));
   if (!sizes || !saved || !windows) return false;
   PyTuple_SET_ITEM(saved.get(), 0, Py_NewRef(places ? places : Py_None));
   PyTuple_SET_ITEM(saved.get(), 1, sizes.release());
@@ -157,11 +165,10 @@ bool record_pool(NativeOp *op, const PoolWindows &w, WeftTensor *x, WholeOp whic
 }
 
 // Values and places of the largest elements, one by one.
-PyObject *with_places(NativeOp *op, const PoolJob &p, WeftTensor *x, Ref out, bool returned) {
+PyObject *with_places(NativeOp *op, const PoolWindows &w, WeftTensor *x, Ref out, bool returned) {
   WeftTensor *o = as_tensor(out.get());
   Ref places(empty(WEFT_INT64, WEFT_NDIM(o), o->sizes, nullptr));
   if (!places) return nullptr;
-  const PoolWindows w = windows_of(p, x);
   pool_extremes(w, WEFT_DTYPE(x), weft_data(x), weft_data(o), reinterpret_cast<int64_t *>(weft_data(as_tensor(places.get()))));
   PyObject *outputs[2] = {out.get(), places.get()};
   if (records(x) && !record_pool(op, w, x, WHOLE_MAX_POOL, places.get(), outputs, returned ? 2 : 1)) return nullptr;
@@ -170,43 +177,69 @@ PyObject *with_places(NativeOp *op, const PoolJob &p, WeftTensor *x, Ref out, bo
 
 PyObject *not_made() { return PyErr_Occurred() ? nullptr : UNHANDLED; }
 
+bool is_half(WeftTensor *x) { return WEFT_DTYPE(x) == WEFT_FLOAT16 || WEFT_DTYPE(x) == WEFT_BFLOAT16; }
+
+// The pooling of halves by way of float32: results, or the first of two, are rounded once.
+PyObject *widened(Call &call, PyObject *(*pool)(Call &)) {
+  const Arg given = call.args[0];
+  Ref wide(converted(given.tensor, WEFT_FLOAT32));
+  if (!wide || wide.get() == UNHANDLED) return wide.release();
+  call.args[0].tensor = as_tensor(wide.get());
+  call.args[0].object = wide.get();
+  Ref made(pool(call));
+  call.args[0] = given;
+  if (!made || made.get() == UNHANDLED) return made.release();
+  const bool two = PyTuple_Check(made.get());
+  Ref half(converted(as_tensor(two ? PyTuple_GET_ITEM(made.get(), 0) : made.get()), WEFT_DTYPE(given.tensor)));
+  return half && two ? PyTuple_Pack(2, half.get(), PyTuple_GET_ITEM(made.get(), 1)) : half.release();
+}
+
+constexpr int64_t kShortRow = 8;  // loops of halves take longer to begin than those of floats
+
 // max_pool{1,2,3}d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)
 PyObject *fast_max_pool(Call &call) {
-  NativeOp *op = call.op;
   WeftTensor *x = call.tensor(0);
-  if (call.truth(5) || dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT) return UNHANDLED;
+  if (dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT) return UNHANDLED;
   const bool returned = call.truth(6), placed = returned || records(x);
-  if (placed && (op->code == 3 || (WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64))) return UNHANDLED;
+  if (placed && is_half(x)) return widened(call, fast_max_pool);
+  if (placed && WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64) return UNHANDLED;
   PoolJob p = {};
+  p.w.beyond = call.truth(5);
   p.item = weft_itemsize(WEFT_DTYPE(x));
   p.join = weft_kernels.pointwise[WEFT_MAXIMUM][WEFT_DTYPE(x)];
   p.copy = weft_kernels.cast[WEFT_DTYPE(x)][WEFT_DTYPE(x)];
   Ref lowest(PyFloat_FromDouble(-INFINITY));
   if (!lowest || !p.join || !p.copy || !write_scalar(p.nothing, WEFT_DTYPE(x), lowest.get())) return not_made();
-  Ref out(prepare_pool(&p, call, true));
-  if (out && placed) return with_places(op, p, x, std::move(out), returned);
+  Ref out(prepare_pool(&p.w, call, true));
+  if (out && is_half(x) && p.w.out[2] < kShortRow) return widened(call, fast_max_pool);
+  if (out && placed) return with_places(call.op, p.w, x, std::move(out), returned);
   return out ? run_pool(&p, x, std::move(out)) : not_made();
 }
 
 // avg_pool{1,2,3}d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None)
 PyObject *fast_avg_pool(Call &call) {
-  NativeOp *op = call.op;
   WeftTensor *x = call.tensor(0);
-  if (call.truth(4) || !call[6].none() || (WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64)) return UNHANDLED;  // halves are summed in float32
-  if (!call.truth(5) || (records(x) && op->code == 3)) return UNHANDLED;
+  int64_t divisor = 0;
+  if (!call[6].none() && (!exact_int(call[6].object, &divisor) || !divisor)) return UNHANDLED;
+  if (is_half(x)) return widened(call, fast_avg_pool);
+  if (WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64) return UNHANDLED;
   PoolJob p = {};
+  p.w.beyond = call.truth(4);
+  p.w.of_padding = call.truth(5);
+  p.w.divisor = (double)divisor;
   p.item = weft_itemsize(WEFT_DTYPE(x));
   p.join = weft_kernels.pointwise[WEFT_ADD][WEFT_DTYPE(x)];
   p.copy = weft_kernels.cast[WEFT_DTYPE(x)][WEFT_DTYPE(x)];
   p.divide = weft_kernels.pointwise[WEFT_DIV][WEFT_DTYPE(x)];
   if (!p.join || !p.copy || !p.divide) return UNHANDLED;
-  Ref out(prepare_pool(&p, call, false));
+  Ref out(prepare_pool(&p.w, call, false));
   if (!out) return not_made();
-  Ref count(PyFloat_FromDouble((double)(p.kernel[0] * p.kernel[1] * p.kernel[2])));
+  p.uneven = !divisor && (p.w.beyond || !p.w.of_padding);
+  Ref count(PyFloat_FromDouble(divisor ? (double)divisor : (double)(p.w.kernel[0] * p.w.kernel[1] * p.w.kernel[2])));
   if (!count || !write_scalar(p.count, WEFT_DTYPE(x), count.get())) return nullptr;
   Ref made(run_pool(&p, x, std::move(out)));
   PyObject *output = made.get();
-  if (made && records(x) && !record_pool(op, windows_of(p, x), x, WHOLE_AVG_POOL, nullptr, &output, 1)) return nullptr;
+  if (made && records(x) && !record_pool(call.op, p.w, x, WHOLE_AVG_POOL, nullptr, &output, 1)) return nullptr;
   return made.release();
 }
 

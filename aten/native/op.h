@@ -77,6 +77,7 @@ PyObject *reshaped(WeftTensor *t, int ndim, const int64_t *sizes);         // vi
 
 // fast_cast.cpp: `t` in another dtype, dense, without history; a copy with the layout of an elementwise result.
 PyObject *cast_tensor(WeftTensor *t, int dtype);
+PyObject *converted(WeftTensor *t, int dtype);                              // recorded; the tensor itself if it has the dtype; or UNHANDLED
 PyObject *contiguous_copy(WeftTensor *t);                                  // recorded as clone
 bool copy_into(WeftTensor *out, WeftTensor *source);                       // broadcast and cast; false: no such cast
 

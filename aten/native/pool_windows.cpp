@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "loops.h"
 #include "op.h"
@@ -29,108 +30,194 @@ struct Extremes {
   static void rows(void *ctx, int64_t begin, int64_t end, int64_t) {
     const Extremes &e = *static_cast<Extremes *>(ctx);
     const PoolWindows &w = e.w;
+    const int64_t width = w.size[2], area = w.area();
     for (int64_t r = begin; r < end; r++) {
-      const int64_t oh = r % w.out[0], y0 = oh * w.stride[0] - w.padding[0];
-      const T *image = e.in + r / w.out[0] * w.size[0] * w.size[1];
-      int64_t j0, j1;
-      taps_inside(y0, w.size[0], w.kernel[0], w.dilation[0], &j0, &j1);
-      for (int64_t ow = 0; ow < w.out[1]; ow++) {
-        const int64_t x0 = ow * w.stride[1] - w.padding[1];
+      const int64_t z0 = r / w.out[1] % w.out[0] * w.stride[0] - w.padding[0], y0 = r % w.out[1] * w.stride[1] - w.padding[1];
+      const T *image = e.in + r / w.out[1] / w.out[0] * w.size[0] * area;
+      int64_t d0, d1, j0, j1;
+      taps_inside(z0, w.size[0], w.kernel[0], w.dilation[0], &d0, &d1);
+      taps_inside(y0, w.size[1], w.kernel[1], w.dilation[1], &j0, &j1);
+      for (int64_t ow = 0; ow < w.out[2]; ow++) {
+        const int64_t x0 = ow * w.stride[2] - w.padding[2];
         int64_t i0, i1;
-        taps_inside(x0, w.size[1], w.kernel[1], w.dilation[1], &i0, &i1);
-        int64_t best = (y0 + j0 * w.dilation[0]) * w.size[1] + x0 + i0 * w.dilation[1];
-        T value = image[best];
-        for (int64_t j = j0; j < j1; j++) {
-          const int64_t row = (y0 + j * w.dilation[0]) * w.size[1] + x0;
-          for (int64_t i = i0; i < i1; i++) {
-            const int64_t at = row + i * w.dilation[1];
-            const T v = image[at];
-            const bool larger = (v > value) | ((v != v) & (value == value));  // no branch: which is larger nobody foresees
-            best = larger ? at : best;
-            value = larger ? v : value;
+        taps_inside(x0, width, w.kernel[2], w.dilation[2], &i0, &i1);
+        int64_t best = (z0 + d0 * w.dilation[0]) * area + (y0 + j0 * w.dilation[1]) * width + x0 + i0 * w.dilation[2];
+        const bool any = d0 < d1 && j0 < j1 && i0 < i1;  // taps far apart may all lie in the padding
+        T value = any ? image[best] : -std::numeric_limits<T>::infinity();
+        for (int64_t d = d0; d < d1; d++)
+          for (int64_t j = j0; j < j1; j++) {
+            const int64_t row = (z0 + d * w.dilation[0]) * area + (y0 + j * w.dilation[1]) * width + x0;
+            for (int64_t i = i0; i < i1; i++) {
+              const int64_t at = row + i * w.dilation[2];
+              const T v = image[at];
+              const bool larger = (v > value) | ((v != v) & (value == value));  // no branch: which is larger nobody foresees
+              best = larger ? at : best;
+              value = larger ? v : value;
+            }
           }
-        }
-        e.values[r * w.out[1] + ow] = value;
-        e.places[r * w.out[1] + ow] = best;
+        e.values[r * w.out[2] + ow] = value;
+        e.places[r * w.out[2] + ow] = best;
       }
     }
   }
 };
 
-// Places that no window has (somebody wrote them past their version) are left out. An element's gradients are added as the derivatives of the windows along each dim do it: those of a row of windows first.
+// Places that no window has (somebody wrote them past their version) are left out. An element's gradients are added as the derivatives of the windows along each dim do it: those of a row of windows first,
+// then those of a plane of them.
 template <typename T>
 struct Backward {
+  static constexpr int kDeepest = 8;  // windows of more planes take a pass for each
+
   PoolWindows w;
   const T *g;
   const int64_t *places;  // of the largest elements; NULL: of averages
-  T count;
   T *out;
   const WeftKernelRuntime *runtime;
 
   // Taps that are neighbouring rows: a place is one of them by its distance. Those that an earlier row of windows has too, the first
-  // ones, are summed apart; to the others these windows are the first that add anything.
-  void row_of_neighbours(int64_t oh, const T *g_row, const int64_t *at, T *sums, T *image) const {
-    const int64_t width = w.size[1], start = (oh * w.stride[0] - w.padding[0]) * width;
-    const uint64_t within = (uint64_t)(width * w.kernel[0]), area = (uint64_t)(w.size[0] * width), shared = (uint64_t)(width * shared_taps(oh));
-    T *const bases[2] = {image + start, sums};  // no branch: which it is nobody foresees
+  // ones, are summed apart; to the others these windows are the first that add anything. `first`: the place of the plane's first element.
+  void row_of_neighbours(int64_t oh, const T *g_row, const int64_t *at, int64_t first, T *sums, T *plane) const {
+    const int64_t width = w.size[2], start = (oh * w.stride[1] - w.padding[1]) * width;
+    const uint64_t within = (uint64_t)(width * w.kernel[1]), area = (uint64_t)w.area(), shared = (uint64_t)(width * shared_taps(oh));
+    T *const bases[2] = {plane + start, sums};  // no branch: which it is nobody foresees
     std::fill(sums, sums + shared, T(0));
-    for (int64_t ow = 0; ow < w.out[1]; ow++) {
-      const uint64_t place = (uint32_t)at[ow], away = place - (uint64_t)start;
+    for (int64_t ow = 0; ow < w.out[2]; ow++) {
+      const uint64_t place = (uint64_t)(at[ow] - first), away = place - (uint64_t)start;
       if (away >= within || place >= area) continue;
       bases[away < shared][away] += g_row[ow];
     }
   }
-  int64_t shared_taps(int64_t oh) const { return oh && w.kernel[0] > w.stride[0] ? w.kernel[0] - w.stride[0] : 0; }
+  int64_t shared_taps(int64_t oh) const { return oh && w.kernel[1] > w.stride[1] ? w.kernel[1] - w.stride[1] : 0; }
 
-  void row(int64_t oh, const T *g_row, const int64_t *at, T *sums) const {
-    const int64_t width = w.size[1], y0 = oh * w.stride[0] - w.padding[0];
-    memset(sums, 0, sizeof(T) * (size_t)(width * (at ? w.kernel[0] : 1)));
-    for (int64_t ow = 0; ow < w.out[1]; ow++) {
-      if (at) {
-        const uint32_t place = (uint32_t)at[ow], y = place / (uint32_t)width, x = place - y * (uint32_t)width;
-        const int32_t tap = (int32_t)((int64_t)y - y0) / (int32_t)w.dilation[0];
-        if ((uint32_t)tap < (uint32_t)w.kernel[0]) sums[tap * width + x] += g_row[ow];
+  // Of the largest elements: a row of sums for each tap of the height.
+  void row_of_places(int64_t oh, const T *g_row, const int64_t *at, int64_t first, T *sums) const {
+    const int64_t width = w.size[2], y0 = oh * w.stride[1] - w.padding[1];
+    memset(sums, 0, sizeof(T) * (size_t)(width * w.kernel[1]));
+    for (int64_t ow = 0; ow < w.out[2]; ow++) {
+      if ((uint64_t)(at[ow] - first) >= (uint64_t)w.area()) continue;
+      const uint32_t place = (uint32_t)(at[ow] - first), y = place / (uint32_t)width, x = place - y * (uint32_t)width;
+      const int32_t tap = (int32_t)((int64_t)y - y0) / (int32_t)w.dilation[1];
+      if ((uint32_t)tap < (uint32_t)w.kernel[1]) sums[tap * width + x] += g_row[ow];
+    }
+  }
+
+  // Of averages: one row of sums, whatever the tap.
+  void row_of_shares(int64_t od, int64_t oh, const T *g_row, T *sums) const {
+    const int64_t width = w.size[2];
+    memset(sums, 0, sizeof(T) * (size_t)width);
+    const bool alike = w.divisor || (w.of_padding && !w.beyond);
+    const int64_t rows = alike ? 0 : w.counted(0, od) * w.counted(1, oh);
+    const T count = w.divisor ? (T)w.divisor : (T)(w.kernel[0] * w.kernel[1] * w.kernel[2]);
+    for (int64_t ow = 0; ow < w.out[2]; ow++) {
+      const int64_t x0 = ow * w.stride[2] - w.padding[2];
+      int64_t i0, i1;
+      taps_inside(x0, width, w.kernel[2], 1, &i0, &i1);
+      const T q = g_row[ow] / (alike ? count : (T)(rows * w.counted(2, ow)));
+      for (int64_t i = i0; i < i1; i++) sums[x0 + i] += q;
+    }
+  }
+
+  // What plane `od` of windows brings to the plane of the image whose first element has the place `first`.
+  void plane(int64_t od, const T *g_plane, const int64_t *at, int64_t first, T *sums, T *to) const {
+    const int64_t width = w.size[2];
+    memset(to, 0, sizeof(T) * (size_t)w.area());
+    for (int64_t oh = 0; oh < w.out[1]; oh++) {
+      const int64_t y0 = oh * w.stride[1] - w.padding[1];
+      const T *g_row = g_plane + oh * w.out[2];
+      int64_t j0, j1;
+      taps_inside(y0, w.size[1], w.kernel[1], w.dilation[1], &j0, &j1);
+      if (at && w.dilation[1] == 1) {
+        row_of_neighbours(oh, g_row, at + oh * w.out[2], first, sums, to);
+        j1 = std::min(j1, shared_taps(oh));
+      } else if (at) {
+        row_of_places(oh, g_row, at + oh * w.out[2], first, sums);
       } else {
-        const int64_t x0 = ow * w.stride[1] - w.padding[1];
-        int64_t i0, i1;
-        taps_inside(x0, width, w.kernel[1], 1, &i0, &i1);
-        const T q = g_row[ow] / count;
-        for (int64_t i = i0; i < i1; i++) sums[x0 + i] += q;
+        row_of_shares(od, oh, g_row, sums);
+      }
+      for (int64_t j = j0; j < j1; j++) add(width, at ? sums + j * width : sums, to + (y0 + j * w.dilation[1]) * width);
+    }
+  }
+
+  // A whole image of largest elements whose taps are neighbours: one pass over the windows, in which an element's base stands by its
+  // plane among those of its window, and by whether its row is one that an earlier row of windows has too. Planes that an earlier plane
+  // of windows has are summed apart, as rows are. Room: kernel[0] planes, and as many times the shared rows.
+  void image_of_neighbours(const T *g_image, const int64_t *at, T *planes, T *to) const {
+    const int64_t width = w.size[2], area = w.area(), deep = w.kernel[0], rows = w.kernel[1] > w.stride[1] ? w.kernel[1] - w.stride[1] : 0;
+    T *sums = planes + deep * area;
+    memset(to, 0, sizeof(T) * (size_t)(w.size[0] * area));
+    for (int64_t od = 0; od < w.out[0]; od++) {
+      const int64_t z0 = od * w.stride[0] - w.padding[0], apart = od && deep > w.stride[0] ? deep - w.stride[0] : 0;
+      int64_t d0, d1;
+      taps_inside(z0, w.size[0], deep, 1, &d0, &d1);
+      memset(planes, 0, sizeof(T) * (size_t)(apart * area));
+      T *target[kDeepest], *bases[2 * kDeepest];
+      for (int64_t d = d0; d < d1; d++) target[d] = d < apart ? planes + d * area : to + (z0 + d) * area;
+      for (int64_t oh = 0; oh < w.out[1]; oh++, g_image += w.out[2], at += w.out[2]) {
+        const int64_t y0 = oh * w.stride[1] - w.padding[1], shared = oh ? rows : 0;
+        for (int64_t d = d0; d < d1; d++) bases[2 * d] = target[d] + y0 * width, bases[2 * d + 1] = sums + d * rows * width;
+        memset(sums, 0, sizeof(T) * (size_t)(shared ? deep * rows * width : 0));
+        add_row(g_image, at, z0, d0, d1, y0 * width, shared * width, bases);
+        int64_t j0, j1;
+        taps_inside(y0, w.size[1], w.kernel[1], 1, &j0, &j1);
+        for (int64_t d = d0; d < d1; d++)
+          for (int64_t j = j0; j < std::min(j1, shared); j++) add(width, bases[2 * d + 1] + j * width, target[d] + (y0 + j) * width);
+      }
+      for (int64_t d = d0; d < std::min(d1, apart); d++) add(area, target[d], to + (z0 + d) * area);
+    }
+  }
+  void add_row(const T *g_row, const int64_t *at, int64_t z0, int64_t d0, int64_t d1, int64_t start, int64_t shared, T *const *bases) const {
+    const int64_t area = w.area();
+    const double planes = 1.0 / (double)area;
+    const uint64_t within = (uint64_t)(w.size[2] * w.kernel[1]), whole = (uint64_t)(w.size[0] * area);
+    for (int64_t ow = 0; ow < w.out[2]; ow++) {
+      if ((uint64_t)at[ow] >= whole) continue;
+      const int64_t z = (int64_t)(((double)at[ow] + 0.5) * planes), away = at[ow] - z * area - start;
+      if (z < z0 + d0 || z >= z0 + d1 || (uint64_t)away >= within) continue;
+      bases[2 * (z - z0) + (away < shared)][away] += g_row[ow];
+    }
+  }
+
+  static void add(int64_t n, const T *from, T *to) {
+    for (int64_t i = 0; i < n; i++) to[i] += from[i];
+  }
+
+  // Planes of an image that no other plane of windows sees are written where they are, others by way of `scratch`.
+  void image(const T *g_image, const int64_t *at, T *sums, T *scratch, T *to) const {
+    const int64_t area = w.area(), windows = w.out[1] * w.out[2];
+    memset(to, 0, sizeof(T) * (size_t)(w.size[0] * area));
+    for (int64_t od = 0; od < w.out[0]; od++) {
+      const int64_t z0 = od * w.stride[0] - w.padding[0];
+      int64_t d0, d1;
+      taps_inside(z0, w.size[0], w.kernel[0], w.dilation[0], &d0, &d1);
+      for (int64_t d = d0; d < d1; d++) {
+        const int64_t first = (z0 + d * w.dilation[0]) * area;
+        T *made = scratch ? scratch : to + first;
+        if (at || !scratch || d == d0) plane(od, g_image + od * windows, at ? at + od * windows : nullptr, first, sums, made);
+        if (scratch) add(area, scratch, to + first);
       }
     }
   }
 
-  static void image_range(void *ctx, int64_t begin, int64_t end, int64_t worker) {
+  static void images(void *ctx, int64_t begin, int64_t end, int64_t worker) {
     const Backward &b = *static_cast<Backward *>(ctx);
     const PoolWindows &w = b.w;
-    const int64_t area = w.size[0] * w.size[1], windows = w.out[0] * w.out[1], width = w.size[1];
-    const bool apart = b.places && w.apart();
-    T *sums = apart ? nullptr : static_cast<T *>(b.runtime->scratch(worker, (int64_t)sizeof(T) * width * w.kernel[0]));
+    const int64_t area = w.area(), whole = w.size[0] * area, windows = w.out[0] * w.out[1] * w.out[2];
+    const bool direct = b.places && w.apart(), through = !w.apart(0) && (w.kernel[0] > 1 || w.out[0] > 1);
+    const bool neighbours = through && b.places && w.dilation[0] == 1 && w.dilation[1] == 1 && w.kernel[0] <= kDeepest && whole <= INT32_MAX;
+    const int64_t sums = w.size[2] * (b.places ? w.kernel[1] : 1), room = neighbours ? w.kernel[0] * (area + sums) : sums + (through ? area : 0);
+    T *scratch = direct ? nullptr : static_cast<T *>(b.runtime->scratch(worker, (int64_t)sizeof(T) * room));
     for (int64_t n = begin; n < end; n++) {
-      T *out = b.out + n * area;
-      memset(out, 0, sizeof(T) * (size_t)area);
+      T *to = b.out + n * whole;
       const T *g = b.g + n * windows;
       const int64_t *at = b.places ? b.places + n * windows : nullptr;
-      if (apart) {
+      if (direct) {
+        memset(to, 0, sizeof(T) * (size_t)whole);
         for (int64_t k = 0; k < windows; k++)
-          if ((uint64_t)at[k] < (uint64_t)area) out[at[k]] += g[k];
-        continue;
-      }
-      for (int64_t oh = 0; oh < w.out[0]; oh++) {
-        const int64_t y0 = oh * w.stride[0] - w.padding[0];
-        int64_t j0, j1;
-        taps_inside(y0, w.size[0], w.kernel[0], w.dilation[0], &j0, &j1);
-        if (at && w.dilation[0] == 1) {
-          b.row_of_neighbours(oh, g + oh * w.out[1], at + oh * w.out[1], sums, out);
-          j1 = std::min(j1, b.shared_taps(oh));
-        } else {
-          b.row(oh, g + oh * w.out[1], at ? at + oh * w.out[1] : nullptr, sums);
-        }
-        for (int64_t j = j0; j < j1; j++) {
-          const T *from = at ? sums + j * width : sums;
-          T *to = out + (y0 + j * w.dilation[0]) * width;
-          for (int64_t x = 0; x < width; x++) to[x] += from[x];
-        }
+          if ((uint64_t)at[k] < (uint64_t)whole) to[at[k]] += g[k];
+      } else if (neighbours) {
+        b.image_of_neighbours(g, at, scratch, to);
+      } else {
+        b.image(g, at, scratch, through ? scratch + sums : nullptr, to);
       }
     }
   }
@@ -139,22 +226,30 @@ struct Backward {
 template <typename T>
 void run_extremes(const PoolWindows &w, const char *in, char *values, int64_t *places) {
   Extremes<T> job = {w, reinterpret_cast<const T *>(in), reinterpret_cast<T *>(values), places};
-  const int64_t rows = w.images * w.out[0];
-  Loop::parallel(rows * w.out[1] * w.kernel[0] * w.kernel[1], rows, w.out[1] * w.kernel[0] * w.kernel[1], Extremes<T>::rows, &job);
+  const int64_t rows = w.images * w.out[0] * w.out[1], each = w.out[2] * w.kernel[0] * w.kernel[1] * w.kernel[2];
+  Loop::parallel(rows * each, rows, each, Extremes<T>::rows, &job);
 }
 
 template <typename T>
 void run_backward(const PoolWindows &w, WeftTensor *g, const int64_t *places, WeftTensor *out) {
-  const T count = (T)(w.kernel[0] * w.kernel[1]);
-  Backward<T> job = {w, reinterpret_cast<const T *>(weft_data(g)), places, count, reinterpret_cast<T *>(weft_data(out)), kernel_runtime()};
-  Loop::parallel(out->numel, w.images, w.size[0] * w.size[1], Backward<T>::image_range, &job);
+  Backward<T> job = {w, reinterpret_cast<const T *>(weft_data(g)), places, reinterpret_cast<T *>(weft_data(out)), kernel_runtime()};
+  Loop::parallel(out->numel, w.images, w.size[0] * w.area(), Backward<T>::images, &job);
 }
 
-bool read_two(PyObject *pair, int64_t *out) {
-  return PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 && exact_int(PyTuple_GET_ITEM(pair, 0), &out[0]) && exact_int(PyTuple_GET_ITEM(pair, 1), &out[1]);
+// The windows that a Node has saved, `n` of whose dims are there; false: something else was given.
+bool read_windows(PyObject *saved, PoolWindows *w, int *n) {
+  int beyond, of_padding;
+  long long k[3], s[3], p[3], d[3];
+  if (!PyArg_ParseTuple(saved, "i(LLL)(LLL)(LLL)(LLL)ppd", n, &k[0], &k[1], &k[2], &s[0], &s[1], &s[2], &p[0], &p[1], &p[2], &d[0], &d[1], &d[2], &beyond, &of_padding, &w->divisor)) return false;
+  for (int i = 0; i < 3; i++) {
+    if (k[i] < 1 || s[i] < 1 || p[i] < 0 || d[i] < 1) return false;
+    w->kernel[i] = k[i], w->stride[i] = s[i], w->padding[i] = p[i], w->dilation[i] = d[i];
+  }
+  w->beyond = beyond, w->of_padding = of_padding;
+  return *n >= 1 && *n <= 3;
 }
 
-// pool_backward(g, places or None, sizes of the input, (kernel, stride, padding, dilation)) -> gradient; NotImplemented: not for these
+// pool_backward(g, places or None, sizes of the input, windows) -> gradient; NotImplemented: not for these
 PyObject *pool_backward(PyObject *, PyObject *args) {
   PyObject *g_object, *places_object, *sizes_object, *windows;
   if (!PyArg_ParseTuple(args, "OOO!O!:pool_backward", &g_object, &places_object, &PyTuple_Type, &sizes_object, &PyTuple_Type, &windows)) return nullptr;
@@ -163,25 +258,25 @@ PyObject *pool_backward(PyObject *, PyObject *args) {
   const int ndim = parse_ints(sizes_object, sizes, "sizes");
   if (ndim < 0) return nullptr;
   PoolWindows w = {};
-  int64_t *fields[4] = {w.kernel, w.stride, w.padding, w.dilation};
-  if (!g || ndim < 2 || WEFT_NDIM(g) != ndim || !(g->word & WEFT_WORD_CONTIGUOUS) || PyTuple_GET_SIZE(windows) != 5) Py_RETURN_NOTIMPLEMENTED;
+  int n = 0;
+  if (!read_windows(windows, &w, &n) && PyErr_Occurred()) return nullptr;
+  if (n < 1 || n > 3 || !g || ndim < n || WEFT_NDIM(g) != ndim || !(g->word & WEFT_WORD_CONTIGUOUS)) Py_RETURN_NOTIMPLEMENTED;
   if (places_object != Py_None && (!places || WEFT_DTYPE(places) != WEFT_INT64 || !(places->word & WEFT_WORD_CONTIGUOUS) || places->numel != g->numel)) Py_RETURN_NOTIMPLEMENTED;
-  int64_t n = 0;
-  if (!exact_int(PyTuple_GET_ITEM(windows, 0), &n) || (n != 1 && n != 2)) Py_RETURN_NOTIMPLEMENTED;
-  for (int i = 0; i < 4; i++)
-    if (!read_two(PyTuple_GET_ITEM(windows, i + 1), fields[i])) Py_RETURN_NOTIMPLEMENTED;
   w.images = 1;
   for (int i = 0; i < ndim - n; i++) {
     if (sizes[i] != g->sizes[i]) Py_RETURN_NOTIMPLEMENTED;
     w.images *= sizes[i];
   }
-  w.size[0] = n == 2 ? sizes[ndim - 2] : 1, w.out[0] = n == 2 ? g->sizes[ndim - 2] : 1;
-  w.size[1] = sizes[ndim - 1], w.out[1] = g->sizes[ndim - 1];
-  if (w.size[0] * w.size[1] > INT32_MAX) Py_RETURN_NOTIMPLEMENTED;  // places are divided in 32 bits
+  for (int i = 0; i < 3; i++) {
+    const int at = ndim - 3 + i;
+    w.size[i] = i < 3 - n ? 1 : sizes[at], w.out[i] = i < 3 - n ? 1 : g->sizes[at];
+  }
+  if (w.area() > INT32_MAX) Py_RETURN_NOTIMPLEMENTED;  // places within a plane are divided in 32 bits
   Ref out(empty((uint32_t)WEFT_DTYPE(g), ndim, sizes, nullptr));
   if (!out) return nullptr;
-  if (WEFT_DTYPE(g) == WEFT_FLOAT32) run_backward<float>(w, g, places ? reinterpret_cast<int64_t *>(weft_data(places)) : nullptr, as_tensor(out.get()));
-  else if (WEFT_DTYPE(g) == WEFT_FLOAT64) run_backward<double>(w, g, places ? reinterpret_cast<int64_t *>(weft_data(places)) : nullptr, as_tensor(out.get()));
+  const int64_t *at = places ? reinterpret_cast<int64_t *>(weft_data(places)) : nullptr;
+  if (WEFT_DTYPE(g) == WEFT_FLOAT32) run_backward<float>(w, g, at, as_tensor(out.get()));
+  else if (WEFT_DTYPE(g) == WEFT_FLOAT64) run_backward<double>(w, g, at, as_tensor(out.get()));
   else Py_RETURN_NOTIMPLEMENTED;
   return out.release();
 }

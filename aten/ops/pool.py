@@ -104,7 +104,7 @@ def _max_pool(n: int) -> None:
         "bool return_indices=False"
     )
 
-    @composite(f"max_pool{n}d({parameters}) -> Any", tags=["function_only"], native="pool")
+    @composite(f"max_pool{n}d({parameters}) -> Any", tags=["function_only"], native="pool", compute="float32")
     def definition(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
         """The largest element of each window; with return_indices also where it stands in the flattened image."""
         direct = n == 1 and not return_indices and not (input.requires_grad and _native.is_grad_enabled())
@@ -143,6 +143,7 @@ def _avg_pool(n: int) -> None:
         "bool count_include_pad=True, Any divisor_override=None) -> Tensor",
         tags=["function_only"],
         native="pool",
+        compute="float32",
     )
     def definition(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
         """The mean of each window; padding counts as zeros if count_include_pad."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import weft
+from aten import _native
 from aten.op import registry
 
 
@@ -27,35 +28,90 @@ def test_adaptive_max_pool2d(out, dynamic):
 WINDOWS = [(2, 2, 0, 1), (3, 2, 1, 1), (3, 1, 1, 2), (2, 3, 0, 1), ((2, 3), (1, 2), (0, 1), 1), (4, 4, 2, 1)]
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d", "max_pool1d", "avg_pool1d"])
-def test_gradients_of_native_pooling_are_those_of_its_definition(name, window, dtype):
-    kernel, stride, padding, dilation = window
-    if name.endswith("1d"):
-        kernel, stride, padding = (v[-1] if isinstance(v, tuple) else v for v in (kernel, stride, padding))
-    more = (
-        (kernel, stride, padding, dilation, False, False)
-        if name.startswith("max")
-        else (kernel, stride, padding, False, True, None)
-    )
+SIZES = {"1": (2, 3, 19), "2": (2, 3, 9, 8), "3": (2, 2, 5, 7, 6)}
+
+
+def _bits(found, expected):
+    np.testing.assert_array_equal(found.double().numpy(), expected.double().numpy())
+
+
+def _as_defined(name, more, dtype, exact):
+    """Results, gradients and second gradients of a native pooling, and its definition's."""
     rng = np.random.default_rng(0)
-    sizes = (2, 3, 9, 8) if name.endswith("2d") else (2, 3, 19)
-    x = weft.from_numpy(rng.normal(size=sizes).astype(dtype)).requires_grad_()
-    op = getattr(weft.nn.functional, name)
-    shown = op(x, kernel, stride, padding, dilation) if name.startswith("max") else op(x, kernel, stride, padding)
-    defined = registry[name].function(x, *more)
-    assert shown.grad_fn.name().startswith("MaxPool" if name.startswith("max") else "AvgPool")
-    exact = 0 if name.startswith("max") else 1e-6  # (sums of windows: by rows, or as they come)
-    np.testing.assert_allclose(shown.detach().numpy(), defined.detach().numpy(), rtol=exact, atol=exact)
-    g = weft.from_numpy(rng.normal(size=tuple(shown.shape)).astype(dtype)).requires_grad_()
+    x = weft.from_numpy(rng.normal(size=SIZES[name[-2]])).to(dtype).requires_grad_()
+    shown, defined = getattr(weft.nn.functional, name)(x, *more), registry[name].function(x, *more)
+    np.testing.assert_allclose(shown.detach().double().numpy(), defined.detach().double().numpy(), rtol=exact, atol=exact)
+    g = weft.from_numpy(rng.normal(size=tuple(shown.shape))).to(dtype).requires_grad_()
     (expected,) = weft.autograd.grad(defined, x, g, retain_graph=True)
     (found,) = weft.autograd.grad(shown, x, g, retain_graph=True)
-    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    _bits(found, expected)
     (again,) = weft.autograd.grad(shown, x, g, create_graph=True)
     (twice,) = weft.autograd.grad(again.square().sum(), g)
     (defined_again,) = weft.autograd.grad(defined, x, g, create_graph=True)
-    np.testing.assert_allclose(twice.numpy(), weft.autograd.grad(defined_again.square().sum(), g)[0].numpy(), rtol=1e-5, atol=1e-6)
+    (defined_twice,) = weft.autograd.grad(defined_again.square().sum(), g)
+    close = 1e-5 if dtype.itemsize > 2 else 2e-2
+    np.testing.assert_allclose(twice.double().numpy(), defined_twice.double().numpy(), rtol=close, atol=close)
+    return shown.grad_fn.name()
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64, weft.bfloat16, weft.float16], ids=str)
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("beyond", [False, True])
+@pytest.mark.parametrize("name", ["max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d"])
+def test_gradients_of_native_pooling_are_those_of_its_definition(name, beyond, window, dtype):
+    kernel, stride, padding, dilation = window
+    if name.endswith("1d"):
+        kernel, stride, padding = (v[-1] if isinstance(v, tuple) else v for v in (kernel, stride, padding))
+    if name.endswith("3d"):
+        kernel, stride, padding = ((2, *v) if isinstance(v, tuple) else v for v in (kernel, stride, padding))
+        padding = (0, *padding[1:]) if isinstance(padding, tuple) else padding
+    if name.startswith("max"):
+        node = _as_defined(name, (kernel, stride, padding, dilation, beyond, False), dtype, 0)
+        assert dtype.itemsize == 2 or node.startswith("MaxPool")
+        return
+    exact = 1e-6 if dtype.itemsize > 2 else 1e-2  # (sums of windows: by rows, or as they come)
+    for of_padding, divisor in ((True, None), (False, None), (True, 5), (False, -3)):
+        node = _as_defined(name, (kernel, stride, padding, beyond, of_padding, divisor), dtype, exact)
+        assert dtype.itemsize == 2 or node.startswith("AvgPool")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_pools_with_gradients_do_not_enter_python(n):
+    F = weft.nn.functional
+    before = sum(_native.python_entries().values())
+    for dtype in (weft.float32, weft.bfloat16):
+        x = weft.ones(SIZES[str(n)], dtype=dtype).requires_grad_()
+        getattr(F, f"max_pool{n}d")(x, 2, ceil_mode=True)
+        getattr(F, f"max_pool{n}d")(x, 2, 1, 1, return_indices=True)
+        getattr(F, f"avg_pool{n}d")(x, 3, 2, 1, True, False)
+    assert sum(_native.python_entries().values()) == before
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        ((9, 3, 2), (9, 2, 2), 1, 1),
+        ((4, 1, 1), 1, (2, 0, 0), 1),
+        ((3, 2, 2), 1, 1, (2, 1, 1)),
+        ((3, 2, 2), 1, 1, (1, 2, 1)),
+        ((9, 1, 1), 1, (4, 0, 0), 1),
+    ],
+)
+def test_gradients_of_ones_count_how_often_a_place_is_named(window):
+    """Windows of more planes than are told apart in one pass, and dilated ones."""
+    leaf = weft.from_numpy(np.random.default_rng(0).normal(size=(2, 11, 6, 5))).requires_grad_()
+    values, places = weft.nn.functional.max_pool3d(leaf, *window, return_indices=True)
+    (found,) = weft.autograd.grad(values, leaf, weft.ones_like(values))
+    counts = np.stack([np.bincount(row, minlength=330) for row in places.reshape(2, -1).numpy()])
+    np.testing.assert_array_equal(found.numpy().reshape(2, -1), counts)
+
+
+def test_windows_whose_taps_all_lie_in_the_padding_read_nothing():
+    leaf = weft.ones(1, 1, 1, 1).requires_grad_()
+    values, _ = weft.nn.functional.max_pool2d(leaf, (1, 2), 1, (0, 2), (1, 3), return_indices=True)
+    assert values.tolist() == [[[[-np.inf, -np.inf]]]]
+    values.sum().backward()
+    assert leaf.grad.tolist() == [[[[0.0]]]]
 
 
 def test_places_of_the_largest_elements_follow_padding_and_nan():

@@ -43,10 +43,6 @@ class AsideWriter(ReductionWriter):
     def is_row(self, s) -> bool:
         return isinstance(s, Store) and self.runs_along(s.index)
 
-    def runs_along(self, index) -> bool:
-        step = coefficient(self.simplified(index), self.plan.axis.name)
-        return step is not None and step.is_const and step.value == 1
-
     @cached_property
     def aside(self) -> dict[Node, int]:
         """The loads that are set aside, numbered."""

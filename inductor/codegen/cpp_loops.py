@@ -14,7 +14,7 @@ from inductor.codegen.kernel import Plan, Scope, extent, plan, values_of, work_o
 from inductor.ir import scalar
 from inductor.ir.buffer import ITEMSIZE, Buffer, Kernel
 from inductor.ir.index import coefficient
-from inductor.ir.loops import Accumulate, Dim, Nest, Stage, Store
+from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Stage, Store
 from inductor.ir.nodes import HALF, Node, loads, walk
 from inductor.ir.segments import segments
 
@@ -81,6 +81,9 @@ class NestWriter(AsideWriter):
             if self.tiled is not None:
                 return TILE
             return POINT_BLOCK if length > POINT_BLOCK or not known else 0
+        if self.in_stages:
+            rows, columns = self.size_hint(extent(self.nest.reduced)), p.axis.size.value if known else None
+            return choices.block_of_columns(rows, columns, sum(isinstance(s, Keep) for s in self.nest.statements))
         rest = max(1, self.size_hint(extent(p.outer)))
         work = self.size_hint(extent(self.nest.dims)) * (1 + work_of(self.nest) // 8)
         block, pieces = COLUMN_BLOCK, min(4, work // THREAD_WORK)
@@ -254,6 +257,8 @@ class NestWriter(AsideWriter):
         if not self.keeps and not self.aside:
             return []
         rounded = (self.plan.axis.size + (MAX_LANES - 1)) // MAX_LANES * MAX_LANES
+        if self.plan.mode == "column":
+            rounded = as_expr(self.blocked)
         stride = f"({self.expr(extent(self.plan.serial) * rounded)})"
         sizes = [WIDTH[dtype] for dtype in self.keeps.values()]
         more = f" + {2 * len(self.aside)} * ({self.aside_bytes()} + {PAGE}) + {PAGE}" if self.aside else ""

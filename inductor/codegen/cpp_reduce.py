@@ -8,17 +8,16 @@ rows are added in order, in chunks of COLUMN_CHUNK.
 from __future__ import annotations
 
 from aten.symbolic.expr import Expr, as_expr, substitute, to_cpp
-from inductor.codegen.cpp_values import ValueWriter
+from inductor.codegen.cpp_columns import INNERMOST, ColumnStages
 from inductor.codegen.cpp_vector import COMPUTED, MAX_LANES, combiner, identity, vector
 from inductor.codegen.kernel import extent, fits_int32, values_of, work_of
 from inductor.ir.index import coefficient, row_major
 from inductor.ir.loops import Keep, Nest, Reduce, Running, Stage, Store
-from inductor.ir.nodes import FLOATS, loads, walk
+from inductor.ir.nodes import FLOATS, Node, loads, walk
 
 ROW_CHUNK = 8192  # elements of a row that are summed into one partial sum
 COLUMN_CHUNK = 256  # rows
 BYTES_AHEAD = 8192  # of rows: about what arrives while they are worked through
-INNERMOST = 99  # the level of values known only in the innermost loop
 UNROLLED_ROWS = 4
 UNROLLED_LINES = 9
 UNROLLED_WORK = 12  # additions a point: beyond, a body is long enough as it is
@@ -28,7 +27,7 @@ def indent(lines: list[str], by: str = "  ") -> list[str]:
     return [by + line for line in lines]
 
 
-class ReductionWriter(ValueWriter):
+class ReductionWriter(ColumnStages):
     """What a NestWriter does about reduced dims. `lanes`: of a vector; `accumulators`: vectors of virtual lanes;
     `blocked`: columns in a unit; `keeps`: values kept between stages, by name, and their dtypes."""
 
@@ -145,15 +144,7 @@ class ReductionWriter(ValueWriter):
             wanted += [(n.buffer, n.index, "") for n in loads(values_of(inner[0])) if not n.args]
         if stage is inner[-1]:
             wanted += [(s.buffer, s.index, ", 1") for s in stage.body if isinstance(s, Store) and not self.streams(s)]
-        row, lines = self.plan.outer[-1], []
-        for buffer, index, mode in wanted:
-            index = self.simplified(index)
-            step = coefficient(index, self.plan.axis.name)
-            if row.name not in index.free_symbols or step is None or not step.is_const or step.value != 1:
-                continue
-            place = self.address(substitute(index, {row.name: row.var + self.rows_ahead}))
-            lines.append(f"__builtin_prefetch(b{self.argument(buffer)} + {place}{mode});")
-        return list(dict.fromkeys(lines))
+        return self.asked_for(wanted, self.plan.outer[-1], self.rows_ahead)
 
     @property
     def rows_ahead(self) -> int:
@@ -176,8 +167,8 @@ class ReductionWriter(ValueWriter):
 
     def counts(self, stage: Stage) -> bool:
         """Whether the stage writes or reads kept values, whose place is counted along its loops."""
-        kept = any(n.kind == "kept" for n in walk(values_of(stage)))
-        return kept or any(isinstance(s, Keep) for s in stage.body)
+        names = {n.name for n in walk(values_of(stage)) if n.kind == "kept"} | {s.name for s in stage.body if isinstance(s, Keep)}
+        return bool(names - self.kept_in_results.keys())
 
     def chunks(self, s: Reduce) -> bool:
         return s.dtype in FLOATS and s.kind in ("sum", "prod")
@@ -210,6 +201,7 @@ class ReductionWriter(ValueWriter):
 
     def column_stage(self, stage: Stage) -> None:
         """Loops over rows; every lane of the block has its own accumulator in memory that stays in cache."""
+        hoisted = self.hoist(stage)
         out = self.scopes[-1].lines
         reductions = [s for s in stage.body if isinstance(s, (Reduce, Running))]
         v, serial = self.plan.axis.name, self.plan.serial
@@ -222,7 +214,7 @@ class ReductionWriter(ValueWriter):
         for s in reductions:
             out += self.column_accumulators(s, chunked)
             self.rows[s.name] = INNERMOST
-        self.column_rows(stage, reductions, chunked)
+        self.column_rows(stage, reductions, chunked, hoisted)
         for s in reductions:
             array = f"{s.name}_t" if chunked and not s.kind.startswith("arg") else f"{s.name}_a"
             if isinstance(s, Reduce):
@@ -256,21 +248,22 @@ class ReductionWriter(ValueWriter):
             return [*lines, f"{T} {s.name}_t[{self.groups}];", self.fill(f"{s.name}_t", T, start)]
         return [*lines, self.fill(f"{s.name}_a", T, start)]
 
-    def column_rows(self, stage: Stage, reductions: list, chunked: bool) -> None:
+    def column_rows(self, stage: Stage, reductions: list, chunked: bool, hoisted: dict[Node, str]) -> None:
         """The loops over rows. Cheap bodies take four rows at a time, so that accumulators are loaded a quarter as
         often."""
         serial = self.plan.serial
         for d in serial:
             self.open({d.name})
-        plain = bool(serial) and len(reductions) == len(stage.body) and work_of(self.nest) <= UNROLLED_WORK
+        work = work_of(Nest(self.nest.dims, (stage,)))
+        plain = bool(serial) and len(reductions) == len(stage.body) and work <= UNROLLED_WORK
         names = [f"{s.name}_{x}" for s in reductions for x in ("ai" if s.kind.startswith("arg") else "a")]
         group = f"const long group = (unsigned long)({self.plan.axis.name} - first) / L; (void)group;"
         head = [group, *(f"auto {n}v = {n}[group];" for n in names)]
         foot = [f"{n}[group] = {n}v;" for n in names]
         v = self.plan.axis.name
-        self.open({v})
+        self.open({v}).names.update(hoisted)
         self.statements(stage)
-        body = self.close().lines
+        body = self.at_of_keeps(stage) + self.close().lines + self.coming_columns(stage)
         loops = self.vector_loops([*head, *body, *foot], "first", "last")
         if not serial:
             self.scopes[-1].lines += loops
@@ -387,6 +380,9 @@ class ReductionWriter(ValueWriter):
         self.rows[s.name] = INNERMOST
 
     def do_keep(self, s: Keep) -> None:
+        if s.name in self.kept_in_results:
+            self.keep_in_result(s)
+            return
         value = self.emit(s.value)
         self.keeps[s.name] = s.value.dtype
         self.rows[s.name] = INNERMOST

@@ -90,7 +90,7 @@ def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Plan:
     """The mode and axis of a nest. `hints` are likely values of the symbols: they choose, they never decide results."""
     scores = axis_scores(nest, buffers)
     several = sum(1 for stage in nest.stages if stage.inner) > 1
-    candidates = [d for d in nest.dims if not several or d.reduced]
+    candidates = [d for d in nest.dims if not several or d.reduced != by_columns(nest, scores, hints)]
     if in_order(nest):  # vectors run along the innermost of the reduced loops, or along none of them
         candidates = [d for d in candidates if not d.reduced or d is nest.reduced[-1]]
     position = {d.name: k for k, d in enumerate(nest.dims)}
@@ -105,6 +105,14 @@ def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Plan:
     outer = tuple(d for d in nest.kept if d is not axis)
     serial = tuple(d for d in nest.reduced if d is not axis)
     return Plan(nest, mode, axis, _by_stride(nest, outer), serial)
+
+
+def by_columns(nest: Nest, scores: dict[str, float], hints: dict[str, int]) -> bool:
+    """Whether several loops over the reduced dims run a lane a column: memory runs along a kept dim (softmax over channels)."""
+    if in_order(nest) or any(isinstance(s, Accumulate) for s in nest.statements):
+        return False
+    wide = [scores[d.name] for d in nest.kept if choices.size(d.size, hints) >= choices.FEWEST_COLUMNS]
+    return bool(wide) and max(wide) > max(scores[d.name] for d in nest.reduced)
 
 
 def in_order(nest: Nest) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from aten.symbolic.expr import ONE, ZERO, as_expr, is_const, max_, prod_
+from inductor import choices
 from inductor.ir import nodes
 from inductor.ir.fold import cast
 from inductor.ir.index import flat, row_major
@@ -132,10 +135,32 @@ for _name in ("argmax", "argmin"):
     _arg(_name, _name[3:])
 
 
+def unrolled(x: Value, kind: str, dims: tuple[int, ...], keepdim: bool) -> tuple[Value, Value]:
+    """The extreme of few elements and its first place, one comparison after the other; a NaN is the extreme."""
+    left = [d for d in range(x.rank) if d not in dims]
+    i = loop_variables(len(left))
+    best, at = None, const(0, "int32")
+    for k, place in enumerate(product(*(range(x.sizes[d].value) for d in dims))):
+        value = x.load([place[dims.index(d)] if d in dims else i[left.index(d)] for d in range(x.rank)])
+        if best is None:
+            best = value
+            continue
+        better = apply("gt" if kind == "max" else "lt", value, best)
+        if value.dtype in FLOATS:
+            first = nodes.call("bitwise_and", (apply("isnan", value), apply("eq", best, best)), "bool")
+            better = nodes.call("bitwise_or", (better, first), "bool")
+        best, at = apply("where", better, value, best), apply("where", better, const(k, "int32"), at)
+    sizes = [x.sizes[d] for d in left]
+    out = Value(tuple(sizes), x.dtype, best), Value(tuple(sizes), "int64", cast(at, "int64"))
+    return tuple(with_kept_dims(x, v, dims) for v in out) if keepdim else out
+
+
 def _extreme_with_place(name: str, kind: str) -> None:
     @lowering(name)
     def lower(graph, x, dim, keepdim=False):
         dims = dims_of(x, dim)
+        if graph.device == "cpu" and choices.unrolls_extreme(x.sizes, dims, nodes.loads([x.body])):
+            return unrolled(x, kind, dims, keepdim)
         values = reduce(graph, x, kind, dims, False, x.dtype)
         if by_comparing(graph, x) and any(x.sizes[d] is not ONE for d in dims):
             places = first_place(graph, x, values, dims, keepdim)

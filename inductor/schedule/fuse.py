@@ -174,8 +174,9 @@ class Fuser:
             return match.place == "kept" or not isinstance(op.loops, Pointwise)
         if match.place == "kept":
             return True
-        if not trailing or not self.contiguous(g, op, match):
-            return False
+        score = self.scores(g, op, match)
+        if not trailing or score[[d.name for d in match.dims if d.reduced][-1]] < max(score.values()):
+            return not scans and self.by_columns(g, match, score)
         rows = choices.size(points(d for d in match.dims if not d.reduced), self.hints)
         length = choices.size(points(d for d in match.dims if d.reduced), self.hints)
         return not (rows < choices.FEW_ROWS and length > choices.LONG_ROW) and 4 * length <= choices.MAX_KEPT_BYTES
@@ -191,21 +192,30 @@ class Fuser:
             levels[m.op.buffer] = level + (1 if isinstance(m.op.loops, Reduction) else 0)
         return max((levels.get(n.buffer, 0) for n in loads_of(op)), default=0)
 
-    def contiguous(self, g: Group, op: Computed, match: Match) -> bool:
-        """Whether the last reduced dim is the one along which memory is read; what is read once a row does not count."""
-        last = [d.name for d in match.dims if d.reduced][-1]
+    def by_columns(self, g: Group, match: Match, score: dict[str, int]) -> bool:
+        """Whether stages over columns, which lie side by side, run as one nest: a block of columns stays in cache."""
+        if self.device_of(g) != "cpu" or settings.exact:
+            return False
+        size = lambda d: choices.size(d.size, self.hints)
+        wide = [score[d.name] for d in match.dims if not d.reduced and size(d) >= choices.FEWEST_COLUMNS]
+        rows = choices.size(points(d for d in match.dims if d.reduced), self.hints)
+        return rows <= choices.LONGEST_COLUMN and bool(wide) and max(wide) > max(score[d.name] for d in match.dims if d.reduced)
+
+    def scores(self, g: Group, op: Computed, match: Match) -> dict[str, int]:
+        """By dim, the bytes a point that are read side by side along it; what is read once a row does not count."""
+        reduced = {d.name for d in match.dims if d.reduced}
         score = dict.fromkeys((d.name for d in match.dims), 0)
         members = [(m.op, {k: substitute(e, match.old) for k, e in m.at.items()}) for m in g.members if m.place == "full"]
         for o, at in [*members, (op, match.at)]:
             for n in loads_of(o):
                 index = substitute(n.index, at)
-                if last not in index.free_symbols:
+                if not reduced & index.free_symbols:
                     continue
                 for name in score:
                     c = coefficient(index, name)
                     if c is not None and c.is_const and c.value == 1:
                         score[name] += ITEMSIZE[self.lowered.buffers[n.buffer].dtype]
-        return score[last] >= max(score.values())
+        return score
 
 
 def is_trailing(dims: tuple[Dim, ...]) -> bool:

@@ -35,6 +35,7 @@ SHORT_ROW = 8  # a reduced row of fewer elements leaves most lanes empty: lanes 
 MANY_ROWS = 32  # ... where there are so many
 LONG_PIECE = 256  # elements that lie side by side in what is joined: from here on memcpy is faster than a loop
 SHORT_PIECE = 16  # elements in a row that leave lanes empty
+LONG_TRIANGLE_ROW = 64  # elements that are moved as one piece
 MANY_LOOPS = 64  # of a load at places that another value says
 LARGE_SCORES = 1 << 20  # of one head ...
 MANY_SCORES, SOME_SCORES = 1 << 21, 1 << 16  # ... or of all together, where one head has at least some
@@ -184,7 +185,7 @@ def keeps_attention(heads: Sequence[Any], queries: Any, keys: Any) -> bool:
     return head >= LARGE_SCORES or (head >= SOME_SCORES and prod(sizes) >= MANY_SCORES)
 
 
-MOVES = ("flip", "roll", "gather")
+MOVES = ("flip", "roll", "gather", "tril", "triu")
 STOPS = ("any", "all")  # eager stops at the first element that decides
 WIDEST_ATTENTION = 128  # numbers of a query, key or value on a device: blocks of more do not fit the registers
 KEPT = ("argmax", "argmin", "cat", "cumprod", *MOVES, *STOPS)
@@ -194,7 +195,8 @@ def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool, few: b
     """Whether an op runs as itself although loops for it are known: its operands are in memory as they are, so that nothing
     could be computed on the way, and the eager kernel is the better loop. argmax of [512,512]: 45 us instead of 61; cat of two
     bfloat16 [720,720]: 95 instead of 133, by memcpy; of three [52425,5]: 72 instead of 203; cumprod of
-    [80,80,80]: 211 instead of 775; roll of [10485,5,5]: 87 instead of 118. `final`: nobody but the caller reads the result, so
+    [80,80,80]: 211 instead of 775; roll of [10485,5,5]: 87 instead of 118; triu of bfloat16 [1020,510]: 48 instead of 57.
+    `final`: nobody but the caller reads the result, so
     that nothing could be computed behind it either; `few`: nor is
     there much beside it."""
     operands = [v for a in args for v in (a if isinstance(a, list) else [a]) if hasattr(v, "buffer_load")]
@@ -204,4 +206,6 @@ def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool, few: b
         rest = prod_(sizes[args[1] % len(sizes) :]) if len(args) > 1 and sizes else prod_(sizes)
         short = len(sizes) > 1 and size(sizes[-1], {}) < SHORT_PIECE
         return final and (short or all(v.dtype in HALF for v in operands)) and size(rest, {}) >= LONG_PIECE
+    if name in ("tril", "triu") and size(sizes[-1], {}) < LONG_TRIANGLE_ROW:
+        return False
     return name in KEPT and (name not in MOVES or (final and few)) and (name not in STOPS or few)

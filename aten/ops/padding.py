@@ -50,7 +50,8 @@ def _(input, pad, mode):
     given = Meta.of(input)
     for k in range(len(pad) // 2):
         d, before, after = input.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
-        if all(type(p) is int and p >= 0 for p in (before, after)):
+        n = input.shape[d]
+        if all(type(p) is int and (p >= 0 or (type(n) is int and n + min(before, 0) + min(after, 0) > 0)) for p in (before, after)):
             input = _extended(input, d, before, after, mode)
         else:
             input = ops.index_select(input, d, _shown(input.shape[d], before, after, mode))
@@ -119,7 +120,7 @@ def _shown(n: Any, before: Any, after: Any, mode: str) -> Any:
 
 
 def _extended(x: Any, d: int, before: int, after: int, mode: str) -> Any:
-    """x between pieces of itself: what `pad` puts before and after the dim `d`."""
+    """x between pieces of itself: what `pad` puts before and after the dim `d`. Of a negative amount some of x is left out."""
     n, flipped = x.shape[d], (lambda piece: ops.flip(piece, [d]))
     if mode == "circular":
         first, last = (lambda: ops.narrow(x, d, n - before, before)), (lambda: ops.narrow(x, d, 0, after))
@@ -128,7 +129,9 @@ def _extended(x: Any, d: int, before: int, after: int, mode: str) -> Any:
     else:
         repeated = lambda at, times: ops.expand(ops.narrow(x, d, at, 1), [times if k == d else -1 for k in range(x.ndim)])
         first, last = (lambda: repeated(0, before)), (lambda: repeated(n - 1, after))
-    pieces = [piece() for piece, size in ((first, before), (lambda: x, 1), (last, after)) if size]
+    left_out = max(-before, 0), max(-after, 0)
+    middle = lambda: ops.narrow(x, d, left_out[0], n - sum(left_out)) if sum(left_out) else x
+    pieces = [piece() for piece, size in ((first, before), (middle, 1), (last, after)) if size > 0]
     return ops.cat(pieces, d) if len(pieces) > 1 else x
 
 

@@ -111,12 +111,80 @@ def _max_pool(n: int) -> None:
         kernel, stride, padding, dilation, out, after = _prepare(
             "max_pool1d()" if direct else f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode
         )
-        low = -math.inf if input.dtype.is_floating_point else -(1 << (8 * input.dtype.itemsize - 1)) * input.dtype.is_signed
-        flat = _flat_windows(padded(_watched(input), padding, after, low), kernel, stride, dilation, out)
-        values, at = ops.max_dim(flat, -1)
-        if not return_indices:
-            return values
-        return values, _image_positions(at, list(input.shape[-n:]), kernel, stride, padding, dilation, out)
+        values, places = window_maxima(_watched(input), kernel, stride, padding, after, dilation, out)
+        return (values, places) if return_indices else values
+
+
+_WINDOWS = "int[] kernel, int[] stride, int[] padding"
+
+
+@op(
+    f"window_maxima(Tensor input, {_WINDOWS}, int[] after, int[] dilation, int[] outs) -> (Tensor values, Tensor places)",
+    tags=["fused", "function_only", "hidden"],
+)
+def window_maxima(
+    input: Meta, kernel: list[Any], stride: list[Any], padding: list[Any], after: list[Any], dilation: list[Any], outs: list[Any]
+) -> tuple[Meta, Meta]:
+    """The largest elements of the windows of the last dims, which have so much padding before and behind, and their places in those
+    dims taken as one."""
+    values = input.like(sizes=(*input.sizes[: len(input.sizes) - len(outs)], *outs))
+    return values, values.like(dtype=dtypes.int64)
+
+
+@op(
+    f"window_maxima_backward(Tensor grad, LongTensor places, int[] sizes, {_WINDOWS}, int[] dilation) -> Tensor",
+    tags=["fused", "function_only", "hidden"],
+    compute="float32",
+)
+def window_maxima_backward(
+    grad: Meta, places: Meta, sizes: list[Any], kernel: list[Any], stride: list[Any], padding: list[Any], dilation: list[Any]
+) -> Meta:
+    """The gradient of an input of `window_maxima` whose last dims have these sizes."""
+    return grad.like(sizes=(*grad.sizes[: len(grad.sizes) - len(sizes)], *sizes))
+
+
+@window_maxima.decompose
+def _(input, kernel, stride, padding, after, dilation, outs):
+    floating, bits = input.dtype.is_floating_point, 8 * input.dtype.itemsize - 1
+    low = -math.inf if floating else -(1 << bits) * input.dtype.is_signed
+    flat = _flat_windows(padded(input, padding, after, low), kernel, stride, dilation, outs)
+    values, at = ops.max_dim(flat, -1)
+    return values, _image_positions(at, list(input.shape[-len(outs) :]), kernel, stride, padding, dilation, outs)
+
+
+@window_maxima_backward.decompose
+def _(grad, places, sizes, *windows):
+    return part_maxima_backward.decompose_fn(grad, places, sizes)
+
+
+def _added_back(grad: Any, places: Any, sizes: list[int], *windows: list[int]) -> Any:
+    """In the order of eager's pools of one and two dims."""
+    n, full = len(sizes), (*grad.shape[: grad.ndim - len(sizes)], *sizes)
+    if n < 3 and grad.ndim > 1:
+        pairs = [(1, *w) if n == 1 else tuple(w) for w in windows]
+        pairs[2] = (0, *windows[2]) if n == 1 else pairs[2]
+        found = _native.pool_backward(grad, places, full, (n, *pairs))
+        if found is not NotImplemented:
+            return found
+    return part_maxima_backward(grad, places, sizes)
+
+
+window_maxima.kernel(by_definition(lambda *args: window_maxima.decompose_fn(*args)))
+window_maxima_backward.kernel(by_definition(_added_back))
+
+
+@window_maxima.vjp
+def _(g, places, input_meta, kernel, stride, padding, dilation, outs):
+    if g[0] is None:
+        return None
+    return window_maxima_backward(
+        g[0], places, list(input_meta.sizes[len(input_meta.sizes) - len(outs) :]), kernel, stride, padding, dilation
+    )
+
+
+@window_maxima_backward.vjp
+def _(g, places, sizes):
+    return taken(g, places, sizes)
 
 
 def _image_positions(
@@ -128,12 +196,15 @@ def _image_positions(
     dilation: list[int],
     out: list[int],
 ) -> Any:
-    """Tap numbers of windows as flat positions in the image."""
+    """Tap numbers of windows as flat positions in the image: of a window of -inf alone that of its first tap within."""
     n, position = len(kernel), 0
     for d in range(n):
         tap = ops.floor_divide(at, product(kernel[d + 1 :])) % kernel[d]
         start = ops.arange(out[d]).reshape([-1] + [1] * (n - 1 - d)) * stride[d] - padding[d]
-        position = position * sizes[d] + (start + tap * dilation[d])
+        place = start + tap * dilation[d]
+        if is_int(padding[d]) and padding[d]:
+            place = ops.where(place < 0, place % dilation[d], place)
+        position = position * sizes[d] + place
     return position
 
 
@@ -355,6 +426,11 @@ def _(g, places, input_meta, outs):
 
 @part_maxima_backward.vjp
 def _(g, places, sizes):
+    return taken(g, places, sizes)
+
+
+def taken(g: Any, places: Any, sizes: list[Any]) -> Any:
+    """What stands at places in the last dims."""
     n = len(sizes)
     lead = list(places.shape[: places.ndim - n])
     flat = lambda t: t.reshape([*lead, product(t.shape[t.ndim - n :])])

@@ -14,7 +14,7 @@ from inductor.codegen.cpp_reduce import ReductionWriter
 from inductor.codegen.cpp_vector import MAX_LANES, MEMORY
 from inductor.codegen.kernel import Scope, extent, values_of
 from inductor.ir.buffer import ITEMSIZE, Buffer
-from inductor.ir.index import coefficient, without
+from inductor.ir.index import without
 from inductor.ir.loops import Stage, Store
 from inductor.ir.nodes import Node, loads
 

@@ -116,8 +116,9 @@ class ColumnStages(ValueWriter):
         if not self.in_stages:
             return found
         stages = self.nest.stages
+        names = [{n.name for n in walk(values_of(stage)) if n.kind == "kept"} for stage in stages]
         for keep in (s for stage in stages for s in stage.body if isinstance(s, Keep)):
-            last = max(k for k, stage in enumerate(stages) if any(n.kind == "kept" and n.name == keep.name for n in walk(values_of(stage))))
+            last = max(k for k, read in enumerate(names) if keep.name in read)
             places = [s for stage in stages[last:] if stage.inner for s in stage.body if self.may_wait(keep, s)]
             free = [s for s in places if s not in found.values()]
             if free:
@@ -130,7 +131,8 @@ class ColumnStages(ValueWriter):
             return False
         read = {n.buffer for stage in self.nest.stages for n in loads(values_of(stage))}
         alone = sum(isinstance(x, Store) and x.buffer == s.buffer for x in self.nest.statements) == 1
-        return alone and s.buffer not in read and {d.name for d in self.nest.dims} <= s.index.free_symbols and self.runs_along(s.index)
+        everywhere = {d.name for d in self.nest.dims} <= s.index.free_symbols
+        return alone and s.buffer not in read and everywhere and self.runs_along(s.index)
 
     def runs_along(self, index: Expr) -> bool:
         step = coefficient(self.simplified(index), self.plan.axis.name)

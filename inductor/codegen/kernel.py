@@ -97,7 +97,8 @@ def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Plan:
     many = not settings.exact and any(choices.size(d.size, hints) >= choices.MANY_ROWS for d in nest.kept)
 
     def worth(d: Dim):
-        least = choices.SHORT_ROW if many and (d.reduced or divided(nest, d.name)) else 4
+        scanned = d.reduced and any(isinstance(s, Running) for s in nest.statements)  # short rows, turned: cpp_across
+        least = choices.SHORT_ROW if many and not scanned and (d.reduced or divided(nest, d.name)) else 4
         return (choices.size(d.size, hints) >= least, scores[d.name], position[d.name])
 
     axis = max(candidates, key=worth)
@@ -122,7 +123,8 @@ def in_order(nest: Nest) -> bool:
 
 def divided(nest: Nest, name: str) -> bool:
     """Whether an index divides by that loop variable: then every vector along it computes its indices anew, and gathers."""
-    found = [n for n in walk([v for stage in nest.stages for v in values_of(stage)]) if n.kind in ("load", "index")]
+    nodes = walk([v for stage in nest.stages for v in values_of(stage)])
+    found = [n for n in nodes if n.kind == "load" or (n.kind == "index" and n.dtype != "bool")]
     return any(name in n.index.free_symbols and coefficient(n.index, name) is None for n in found)
 
 

@@ -4,7 +4,7 @@ legal (no cycle, every shared element at the same point) and pays."""
 from __future__ import annotations
 
 from aten import logs, settings
-from aten.symbolic.expr import prod_, substitute
+from aten.symbolic.expr import Expr, prod_, substitute
 from inductor import choices
 from inductor.ir.buffer import ITEMSIZE
 from inductor.ir.index import coefficient
@@ -174,9 +174,8 @@ class Fuser:
             return match.place == "kept" or not isinstance(op.loops, Pointwise)
         if match.place == "kept":
             return True
-        score = self.scores(g, op, match)
-        if not trailing or score[[d.name for d in match.dims if d.reduced][-1]] < max(score.values()):
-            return not scans and self.by_columns(g, match, score)
+        if not trailing or not self.contiguous(g, op, match):
+            return not scans and self.by_columns(g, op, match)
         rows = choices.size(points(d for d in match.dims if not d.reduced), self.hints)
         length = choices.size(points(d for d in match.dims if d.reduced), self.hints)
         return not (rows < choices.FEW_ROWS and length > choices.LONG_ROW) and 4 * length <= choices.MAX_KEPT_BYTES
@@ -192,29 +191,46 @@ class Fuser:
             levels[m.op.buffer] = level + (1 if isinstance(m.op.loops, Reduction) else 0)
         return max((levels.get(n.buffer, 0) for n in loads_of(op)), default=0)
 
-    def by_columns(self, g: Group, match: Match, score: dict[str, int]) -> bool:
-        """Whether stages over columns, which lie side by side, run as one nest: a block of columns stays in cache."""
-        if self.device_of(g) != "cpu" or settings.exact:
-            return False
-        size = lambda d: choices.size(d.size, self.hints)
-        wide = [score[d.name] for d in match.dims if not d.reduced and size(d) >= choices.FEWEST_COLUMNS]
-        rows = choices.size(points(d for d in match.dims if d.reduced), self.hints)
-        return rows <= choices.LONGEST_COLUMN and bool(wide) and max(wide) > max(score[d.name] for d in match.dims if d.reduced)
+    def contiguous(self, g: Group, op: Computed, match: Match) -> bool:
+        """Whether the last reduced dim is the one along which memory is read."""
+        last = [d.name for d in match.dims if d.reduced][-1]
+        score = self.scores(match, self.read(g, op, match, {last}))
+        return score[last] >= max(score.values())
 
-    def scores(self, g: Group, op: Computed, match: Match) -> dict[str, int]:
-        """By dim, the bytes a point that are read side by side along it; what is read once a row does not count."""
+    def by_columns(self, g: Group, op: Computed, match: Match) -> bool:
+        """Whether stages over columns, which lie side by side, run as one nest: a block of columns stays in cache."""
         reduced = {d.name for d in match.dims if d.reduced}
-        score = dict.fromkeys((d.name for d in match.dims), 0)
+        read = self.read(g, op, match, reduced)
+        score = self.scores(match, read)
+        best = max((d for d in match.dims if not d.reduced), key=lambda d: score[d.name], default=None)
+        if best is None or self.device_of(g) != "cpu" or settings.exact or score[best.name] <= max(score[name] for name in reduced):
+            return False
+        rows = choices.size(points(d for d in match.dims if d.reduced), self.hints)
+        return rows <= choices.LONGEST_COLUMN and self.columns(match, best, read) >= choices.FEWEST_COLUMNS
+
+    def columns(self, match: Match, dim: Dim, read: list[tuple[str, Expr]]) -> int:
+        """How many columns lie side by side along a kept dim, and along those before it whose elements follow one another."""
+        step, count = dim.size, choices.size(dim.size, self.hints)
+        for d in reversed(match.dims[: match.dims.index(dim)]):
+            if d.reduced or any(coefficient(index, d.name) is not step for _, index in read if dim.name in index.free_symbols):
+                break
+            step, count = step * d.size, count * choices.size(d.size, self.hints)
+        return count
+
+    def read(self, g: Group, op: Computed, match: Match, names: set[str]) -> list[tuple[str, Expr]]:
+        """(buffer, index) of the loads of the joint stages that mention one of `names`: what is read once a row does not count."""
         members = [(m.op, {k: substitute(e, match.old) for k, e in m.at.items()}) for m in g.members if m.place == "full"]
-        for o, at in [*members, (op, match.at)]:
-            for n in loads_of(o):
-                index = substitute(n.index, at)
-                if not reduced & index.free_symbols:
-                    continue
-                for name in score:
-                    c = coefficient(index, name)
-                    if c is not None and c.is_const and c.value == 1:
-                        score[name] += ITEMSIZE[self.lowered.buffers[n.buffer].dtype]
+        found = [(n.buffer, substitute(n.index, at)) for o, at in [*members, (op, match.at)] for n in loads_of(o)]
+        return [(buffer, index) for buffer, index in found if names & index.free_symbols]
+
+    def scores(self, match: Match, read: list[tuple[str, Expr]]) -> dict[str, int]:
+        """By dim, the bytes a point that are read side by side along it."""
+        score = dict.fromkeys((d.name for d in match.dims), 0)
+        for buffer, index in read:
+            for name in score:
+                c = coefficient(index, name)
+                if c is not None and c.is_const and c.value == 1:
+                    score[name] += ITEMSIZE[self.lowered.buffers[buffer].dtype]
         return score
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from dynamo import _eval_frame, breaks, config
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.implicit import gives_its_frame
+from dynamo.bytecode.instruction import decode
 
 OWN = frozenset({"weft", "aten", "dynamo", "inductor"})
 # Parts of the standard library that are plain Python over values; the rest is left to Python.
@@ -197,3 +198,19 @@ def skip_code(code: types.CodeType, globals: dict) -> str | None:
     if gives_its_frame(code):
         return "it asks for its own frame"
     return None
+
+
+def names_generators(code: types.CodeType, globals: dict, closure: tuple) -> bool:
+    """Whether a loop of the code may call a generator function that is defined in it, or that it names. A generator that a local
+    holds ends where the local is bound again, which a loop that is left by a break has to know before it comes to the call."""
+    if not any(0 <= i.target <= i.index for i in decode(code).instructions):
+        return False
+    if any(isinstance(c, types.CodeType) and c.co_flags & 0x20 and c.co_name != "<genexpr>" for c in code.co_consts):
+        return True
+    named = [globals.get(name) for name in code.co_names]
+    for cell in closure or ():
+        try:
+            named.append(cell.cell_contents)
+        except ValueError:
+            continue  # an empty cell
+    return any(type(f) is types.FunctionType and f.__code__.co_flags & 0x20 for f in named)

@@ -93,6 +93,8 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
                 return outcome.Skip(str(e))
             if e.born is not None:
                 keep_locals(code)
+            elif break_step is None and trace_rules.names_generators(code, globals, closure):
+                keep_locals(code)
             if break_step is None or broke is None:
                 at_once = e.reason in breaks.FROM_BIRTH and e.born is not None
                 break_step, broke = e.born if at_once else root.group_step, e

@@ -141,7 +141,19 @@ def handed_through_loops(x):
     return x
 
 
-@pytest.mark.parametrize("f", [bound_again, loop_left_by_an_exception, objects, handed_through_loops], ids=lambda f: f.__name__)
+def bound_behind_the_break_of_a_loop(x):
+    for i in range(3):
+        outside()
+        log.append("turn")
+        values = guarded(str(i), x)
+        x = x + next(values)
+    return x
+
+
+ENDING_LATE = [bound_again, loop_left_by_an_exception, objects, handed_through_loops, bound_behind_the_break_of_a_loop]
+
+
+@pytest.mark.parametrize("f", ENDING_LATE, ids=lambda f: f.__name__)
 def test_what_is_dropped_behind_a_break_ends_there(f):
     log.clear()
     f(x)

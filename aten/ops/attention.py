@@ -107,7 +107,8 @@ def dropout_attention(
 
 @dropout_attention.decompose
 def _(query, key, value, attn_mask, is_causal, scale, p, seed, offset):
-    return ops.dropout_philox(_weights(query, key, attn_mask, is_causal, scale), p, seed, offset) @ value
+    weights = ops.dropout_philox(_weights(query, key, attn_mask, is_causal, scale), p, seed, offset)
+    return _as(weights, value) @ value
 
 
 @dropout_attention.vjp
@@ -119,8 +120,16 @@ def _(g, needs, query, key, value, attn_mask, out, is_causal, scale, p, seed, of
     return *dropout_attention_backward(g, query, key, value, attn_mask, out, is_causal, scale, p, seed, offset), None
 
 
+def _product(left: Any, right: Any) -> Any:
+    """left @ right^T, of halves as float32: what is summed of hundreds of scores, or is their exp, was not rounded."""
+    product = left @ right.transpose(-2, -1)
+    return ops.cast(product, dtypes.float32) if product.dtype.itemsize == 2 else product
+
+
 def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
-    scores = (query * scale) @ key.transpose(-2, -1)
+    """softmax(query @ key^T * scale), of halves as float32."""
+    half = query.dtype.itemsize == 2
+    scores = _product(query, key) * scale if half else _product(query * scale, key)
     if causal:
         mask = causal_mask(query.shape[-2], key.shape[-2], query.device)
     if mask is not None:
@@ -134,7 +143,11 @@ def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any
 
 @scaled_dot_product_attention.decompose
 def _(query, key, value, attn_mask, dropout_p, is_causal, scale):
-    return _weights(query, key, attn_mask, is_causal, scale) @ value
+    return _as(_weights(query, key, attn_mask, is_causal, scale), value) @ value
+
+
+def _as(x: Any, like: Any) -> Any:
+    return x if x.dtype is like.dtype else ops.cast(x, like.dtype)
 
 
 @scaled_dot_product_attention.vjp
@@ -150,12 +163,12 @@ def _gradients(g, needs, query, key, value, attn_mask, is_causal, scale, dropped
     p = _weights(query, key, attn_mask, is_causal, scale)
     gq = gk = gv = gm = None
     if needs[2]:
-        gv = dropped(p).transpose(-2, -1) @ g
+        gv = _as(dropped(p), g).transpose(-2, -1) @ g
     if needs[0] or needs[1] or needs[3]:
-        gp = dropped(g @ value.transpose(-2, -1))
+        gp = dropped(_product(g, value))
         weighted = gp * p
-        gs = weighted - p * ops.sum(weighted, [-1], True)
-        gm = gs if needs[3] else None
+        gs = _as(weighted - p * ops.sum(weighted, [-1], True), query)
+        gm = _as(gs, attn_mask) if needs[3] else None
         if needs[0]:
             gq = (gs @ key) * scale
         if needs[1]:

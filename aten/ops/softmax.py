@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from aten.meta import Meta
-from aten.op import composite, op, ops
+from aten.op import composite, op, ops, widened
 from aten.ops.batching import batch_dims
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, wrap_dim
@@ -60,6 +60,7 @@ def _(out, x, dim):
 
 
 @softmax.decompose
+@widened
 def _(x, dim):
     if category(x.dtype) < 2:
         return ops.clone(x)  # (an empty one)
@@ -109,6 +110,7 @@ def _(out, x, dim):
 
 
 @log_softmax.decompose
+@widened
 def _(x, dim):
     if category(x.dtype) < 2:
         return ops.clone(x)  # (an empty one)

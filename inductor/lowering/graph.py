@@ -422,9 +422,16 @@ class GraphLowering:
         if settings.exact and target_name(n) not in VIEWS and exact.stored_for_steps(n):
             return self.stored_as_eager(value, n.meta["val"])
         users = sum(1 for u in n.users if u.op != "output") + any(u.op == "output" for u in n.users)
-        if choices.realize(value.body, users) or choices.repeats(value.body, *self.times_read(n)):
+        if choices.realize(value.body, users) or choices.repeats(value.body, *self.times_read(n)) or self.widens_product(n, value):
             return self.realize(value, self.dense(n.meta.get("val")))
         return value
+
+    def widens_product(self, n, value: Value) -> bool:
+        """Whether a product of halves is asked for as float32 alone: its sums are stored as they are then, in its epilogue, instead
+        of rounded (scores of attention, whose softmax has hundreds of them in its sums and takes exp of each)."""
+        body = value.body
+        whole = target_name(n) == "cast" and body.kind == "load" and body.buffer in self.products and len(n.args[0].users) == 1
+        return whole and value.dtype == "float32" and self.buffers[body.buffer].dtype in HALF and not settings.exact
 
     def times_read(self, n) -> tuple[int, int]:
         """How often an op computes an element of a node's value anew, were it made of loops: along dims that lie outside of the

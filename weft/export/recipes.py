@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aten import Tensor
+from aten import Tensor, _native
 from dynamo import outcome
 from dynamo.source import Scope
 from weft.export.trees import warn_of_lost
@@ -107,6 +107,8 @@ class Evaluator:
     def made_of(self, recipe: Any) -> Any:
         if isinstance(recipe, outcome.Call):
             args = [self.value(a) for a in recipe.args]
+            if isinstance(recipe.function, outcome.Const) and recipe.function.value is _native.as_inference:
+                return args[0]  # the mode in which a tensor was made, which is that of whoever runs the program
             return self.value(recipe.function)(*args, **{k: self.value(v) for k, v in recipe.kwargs})
         if not isinstance(recipe, outcome.Build):
             raise TypeError(f"a result that is {recipe!r}")

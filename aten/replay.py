@@ -333,7 +333,7 @@ def _own(result: Tensor) -> Tensor:
     return result
 
 
-_DIVISIONS = frozenset({"floor_divide", "remainder", "fmod"})  # whose kernels take no zeros
+_DIVISIONS = frozenset({"floor_divide", "remainder", "fmod", "truncated_quotient"})  # whose kernels take no zeros
 
 
 def _example(node: Node, whole: int = 0) -> Any:

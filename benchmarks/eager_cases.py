@@ -156,6 +156,8 @@ fmod: torch.fmod(x, 0.7)
 remainder: x % 0.7
 remainder int: i % 7
 floor_divide int: i // 7
+div int: i / j
+div trunc int: torch.div(i, j, rounding_mode='trunc')
 atan2: torch.atan2(x, y)
 hypot: torch.hypot(x, y)
 maximum: torch.maximum(x, y)
@@ -190,6 +192,7 @@ add complex: c + c
 mul complex: c * c
 div complex: c / c
 exp complex: c.exp()
+sgn complex: c.sgn()
 abs complex: c.abs()
 to bfloat16: x.to(torch.bfloat16)
 to float64: x.double()
@@ -332,6 +335,7 @@ binary_cross_entropy: F.binary_cross_entropy(u, u.detach())
 kl_div: F.kl_div(x, u)
 cosine_similarity: F.cosine_similarity(x, y)
 glu: F.glu(x)
+glu 0: F.glu(x, 0)
 mm: x @ y
 mm bfloat16: h @ h
 mm float64: d @ d
@@ -392,6 +396,8 @@ eigh: torch.linalg.eigh(spd)
 fft: torch.fft.fft(c)
 rfft: torch.fft.rfft(x)
 rfft2: torch.fft.rfft2(x)
+ifft: torch.fft.ifft(c)
+irfft: torch.fft.irfft(c[:, : N // 2 + 1])
 zeros: torch.zeros(N, N)
 full: torch.full((N, N), 0.5)
 arange: torch.arange(N * N)

@@ -1,4 +1,4 @@
-// complex_kernels.cpp: products of small complex matrices; those of large ones are NumPy's.
+// complex_kernels.cpp: products of small complex matrices; those of large ones are NumPy's. And the directions of complex numbers.
 #include <algorithm>
 
 #include "native_kernel.h"
@@ -58,8 +58,49 @@ PyObject *product_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   return written();
 }
 
+// x / |x|, and 0 of 0, a block at a time.
+template <class T> void directions(const T *x, T *to, int64_t n, WeftLoop hypot) {
+  constexpr int64_t kBlock = 512;
+  alignas(64) T size[kBlock];
+  for (; n > 0; n -= kBlock, x += 2 * kBlock, to += 2 * kBlock) {
+    const intptr_t some = (intptr_t)std::min(n, kBlock), steps[3] = {2 * sizeof(T), 2 * sizeof(T), sizeof(T)};
+    char *args[3] = {reinterpret_cast<char *>(const_cast<T *>(x)), reinterpret_cast<char *>(const_cast<T *>(x + 1)), reinterpret_cast<char *>(size)};
+    hypot(args, &some, steps, nullptr);
+    for (intptr_t i = 0; i < some; i++) {
+      const bool none = size[i] == 0;
+      const T s = none ? 1 : size[i], re = x[2 * i] / s, im = x[2 * i + 1] / s;
+      to[2 * i] = none ? 0 : re, to[2 * i + 1] = none ? 0 : im;
+    }
+  }
+}
+
+struct Directions {
+  const char *in;
+  char *out;
+  int dtype;
+
+  static void range(void *context, int64_t begin, int64_t end, int64_t) {
+    const Directions &d = *static_cast<const Directions *>(context);
+    const int64_t n = end - begin;
+    if (d.dtype == WEFT_COMPLEX64)
+      directions(reinterpret_cast<const float *>(d.in) + 2 * begin, reinterpret_cast<float *>(d.out) + 2 * begin, n, weft_kernels.pointwise[WEFT_HYPOT][WEFT_FLOAT32]);
+    else
+      directions(reinterpret_cast<const double *>(d.in) + 2 * begin, reinterpret_cast<double *>(d.out) + 2 * begin, n, weft_kernels.pointwise[WEFT_HYPOT][WEFT_FLOAT64]);
+  }
+};
+
+// (out, x)
+PyObject *direction_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *out = nargs == 2 ? dense(args[0]) : nullptr, *x = out ? dense(args[1]) : nullptr;
+  if (!x || WEFT_DTYPE(x) != WEFT_DTYPE(out) || (WEFT_DTYPE(x) != WEFT_COMPLEX64 && WEFT_DTYPE(x) != WEFT_COMPLEX128)) return not_for_these();
+  if (!weft_kernels.pointwise[WEFT_HYPOT][WEFT_FLOAT32] || !weft_kernels.pointwise[WEFT_HYPOT][WEFT_FLOAT64]) return not_for_these();
+  Directions job = {weft_data(x), weft_data(out), WEFT_DTYPE(x)};
+  Loop::parallel(4 * x->numel, x->numel, 4, Directions::range, &job);
+  return written();
+}
+
 }  // namespace
 
-const NativeKernel complex_kernels[] = {{"mm", WEFT_KERNEL(product_kernel)}, {"bmm", WEFT_KERNEL(product_kernel)}, {nullptr, nullptr}};
+const NativeKernel complex_kernels[] = {{"mm", WEFT_KERNEL(product_kernel)}, {"bmm", WEFT_KERNEL(product_kernel)}, {"direction", WEFT_KERNEL(direction_kernel)}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-enum Division { DIVIDE_FLOOR, DIVIDE_REMAINDER, DIVIDE_FMOD, DIVIDE_KINDS };
+enum Division { DIVIDE_FLOOR, DIVIDE_REMAINDER, DIVIDE_FMOD, DIVIDE_TRUNC, DIVIDE_KINDS };
 
 // In NumPy's calling convention: args are x, y, out. A quotient by 0 is any number: whoever calls has found none.
 struct DivisionTable {
@@ -19,9 +19,9 @@ extern DivisionTable division_table;  // the table in use; without an instructio
 
 template <Division which, class T> inline T divided(T x, T y) {
   if (y == 0) return 0;  // another thread wrote it
-  if ((T)-1 < 0 && y == (T)-1) return which == DIVIDE_FLOOR ? (T)(0 - x) : 0;  // whose quotient may not exist
+  if ((T)-1 < 0 && y == (T)-1) return which == DIVIDE_FLOOR || which == DIVIDE_TRUNC ? (T)(0 - x) : 0;  // whose quotient may not exist
   const T q = x / y, r = x % y;
-  if (which == DIVIDE_FMOD) return r;
+  if (which == DIVIDE_FMOD || which == DIVIDE_TRUNC) return which == DIVIDE_FMOD ? r : q;
   const bool apart = r != 0 && (r < 0) != (y < 0);
   return which == DIVIDE_FLOOR ? (T)(q - apart) : (T)(apart ? r + y : r);
 }

@@ -1,5 +1,9 @@
 // fast_join.cpp: cat, recorded whole, and scaled_dot_product_attention by the kernel of attention.h.
 #include <math.h>
+#include <string.h>
+
+#include <algorithm>
+#include <vector>
 
 #include "loops.h"
 #include "op.h"
@@ -7,6 +11,40 @@
 namespace weft {
 
 namespace {
+
+// Row-major tensors joined along a dim: a run of each after the other, so that the result is written from its begin to its end.
+struct Runs {
+  std::vector<const char *> from;
+  std::vector<size_t> bytes;  // of a run of each
+  size_t all = 0;
+  char *to;
+
+  static void range(void *ctx, int64_t begin, int64_t end, int64_t) {
+    const Runs &r = *static_cast<Runs *>(ctx);
+    char *to = r.to + (size_t)begin * r.all;
+    for (int64_t i = begin; i < end; i++)
+      for (size_t k = 0; k < r.from.size(); to += r.bytes[k++]) memcpy(to, r.from[k] + (size_t)i * r.bytes[k], r.bytes[k]);
+  }
+};
+
+// Whether that was done: short runs, and tensors laid out otherwise, are for loops.
+bool join_runs(PyObject *const *items, Py_ssize_t n, int dim, WeftTensor *out) {
+  constexpr size_t kRun = 256;
+  Runs runs;
+  int64_t count = 1, inner = weft_itemsize(WEFT_DTYPE(out));
+  for (int d = 0; d < dim; d++) count *= out->sizes[d];
+  for (int d = dim + 1; d < WEFT_NDIM(out); d++) inner *= out->sizes[d];
+  for (Py_ssize_t i = 0; i < n; i++) {
+    WeftTensor *t = as_tensor(items[i]);
+    const size_t run = (size_t)(t->sizes[dim] * inner);
+    if (!(t->word & WEFT_WORD_CONTIGUOUS) || run < kRun) return false;
+    runs.from.push_back(weft_data(t)), runs.bytes.push_back(run);
+    runs.all += run;
+  }
+  runs.to = weft_data(out);
+  Loop::parallel(out->numel, count, out->numel / std::max<int64_t>(count, 1), Runs::range, &runs);
+  return true;
+}
 
 // cat(tensors, dim=0) of tensors of one dtype and rank
 PyObject *fast_cat(Call &call) {
@@ -38,7 +76,8 @@ PyObject *fast_cat(Call &call) {
   if (!out) return nullptr;
   WeftTensor *o = as_tensor(out.get());
   int64_t offset = 0;
-  for (Py_ssize_t i = 0; i < n; i++) {
+  const bool done = dim && o->numel && join_runs(items, n, dim, o);
+  for (Py_ssize_t i = 0; i < n && !done; i++) {
     sizes[dim] = along[(size_t)i];
     Ref part(alias(o, WEFT_NDIM(o), sizes, o->strides, offset));
     if (!part) return nullptr;

@@ -70,6 +70,7 @@ template <class T> struct Transform {
   int64_t n, inner, count;  // of real numbers n is their count; count = outer * inner
   const Plan<T> *plan;      // of n, or of n / 2 where real numbers are taken two as one
   const Plan<T> *whole;     // of n: then its twiddles join the halves
+  T scale = 1;              // what results are multiplied by
 
   int64_t in_length() const { return kind == TO_REAL ? n / 2 + 1 : n; }
   int64_t out_length() const { return kind == FROM_REAL ? n / 2 + 1 : n; }
@@ -176,6 +177,12 @@ template <class T> struct Transform {
     });
   }
 
+  void multiply(T *line, int64_t length) const {
+    char *args[3] = {reinterpret_cast<char *>(line), const_cast<char *>(reinterpret_cast<const char *>(&scale)), args[0]};
+    const intptr_t steps[3] = {(intptr_t)sizeof(T), 0, (intptr_t)sizeof(T)}, count = (intptr_t)length;
+    weft_kernels.pointwise[WEFT_MUL][sizeof(T) == 4 ? WEFT_FLOAT32 : WEFT_FLOAT64](args, &count, steps, nullptr);
+  }
+
   // Transform i, which lies along memory.
   void alone(int64_t i, FourierPlanes<T> x, FourierPlanes<T> y) const {
     const Fourier<T> &f = fourier_of<T>();
@@ -188,6 +195,7 @@ template <class T> struct Transform {
       f.join(*whole, n / 2, in + i * 2 * in_length(), x);
       f.whole(*plan, true, nullptr, out + i * n, x, y);
     }
+    if (scale != 1) multiply(out + i * (kind == TO_REAL ? n : 2 * out_length()), kind == TO_REAL ? n : 2 * out_length());
   }
 
   static void batches(void *context, int64_t begin, int64_t end, int64_t) {
@@ -206,18 +214,20 @@ template <class T> struct Transform {
         continue;
       }
       f.load(first, lanes, x);
-      f.store(first, lanes, fourier_of<T>().passes(*f.plan, lanes, x, y) ? y : x);
+      const FourierPlanes<T> made = fourier_of<T>().passes(*f.plan, lanes, x, y) ? y : x;
+      if (f.scale != 1) f.multiply(made.re, f.plan->n * lanes), f.multiply(made.im, f.plan->n * lanes);
+      f.store(first, lanes, made);
       poll_signals();
     }
   }
   bool each_alone() const { return inner == 1 && (kind == COMPLEX || whole) && fourier_of<T>().fits(*plan); }
 };
 
-template <class T> bool transform(Kind kind, bool forward, const char *in, char *out, int64_t n, int64_t inner, int64_t outer) {
+template <class T> bool transform(Kind kind, bool forward, double scale, const char *in, char *out, int64_t n, int64_t inner, int64_t outer) {
   const bool halved = kind != COMPLEX && n % 2 == 0;
   const auto plan = plan_of<T>(halved ? n / 2 : n), whole = plan_of<T>(halved ? n : 1);
   if (!plan || !whole) return false;
-  Transform<T> f{kind, forward, reinterpret_cast<const T *>(in), reinterpret_cast<T *>(out), n, inner, outer * inner, plan.get(), halved ? whole.get() : nullptr};
+  Transform<T> f{kind, forward, reinterpret_cast<const T *>(in), reinterpret_cast<T *>(out), n, inner, outer * inner, plan.get(), halved ? whole.get() : nullptr, (T)scale};
   const int64_t count = (f.count + kLanes - 1) / kLanes;
   if (n * f.count >= 2 * kAway && count > 1) kernel_runtime()->parallel_for(count, std::max<int64_t>(1, kAway / (n * kLanes)), Transform<T>::batches, &f);
   else Transform<T>::batches(&f, 0, count, 0);
@@ -246,10 +256,10 @@ Ref permuted(WeftTensor *t, const int *order) {
   return Ref(alias(t, WEFT_NDIM(t), sizes, strides, t->offset));
 }
 
-// (out, x, dims, forward), (out, x, dims) or (out, x, dims, last)
+// (out, x, dims, forward, scale), (out, x, dims, scale) or (out, x, dims, last, scale)
 template <Kind kind> PyObject *fft_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   WeftTensor *out = nargs >= 3 ? plain(args[0]) : nullptr, *given = out ? plain(args[1]) : nullptr;
-  if (!given || !PyList_Check(args[2]) || !PyList_GET_SIZE(args[2]) || WEFT_NDIM(given) != WEFT_NDIM(out)) return not_for_these();
+  if (!given || nargs != (kind == FROM_REAL ? 4 : 5) || !PyFloat_CheckExact(args[nargs - 1]) || !PyList_Check(args[2]) || !PyList_GET_SIZE(args[2]) || WEFT_NDIM(given) != WEFT_NDIM(out)) return not_for_these();
   int order[WEFT_MAX_NDIM], place[WEFT_MAX_NDIM];
   Ref out_in_order, given_in_order;
   if (!in_order(out, order)) return not_for_these();
@@ -265,7 +275,7 @@ template <Kind kind> PyObject *fft_kernel(PyObject *, PyObject *const *args, Py_
                       : WEFT_DTYPE(kind == TO_REAL ? out : given) != (WEFT_DTYPE(wide) == WEFT_COMPLEX64 ? WEFT_FLOAT32 : WEFT_FLOAT64))
     return not_for_these();
   bool forward = kind == FROM_REAL;
-  if (kind == COMPLEX && (nargs != 4 || !exact_bool(args[3], &forward))) return not_for_these();
+  if (kind == COMPLEX && !exact_bool(args[3], &forward)) return not_for_these();
   std::vector<int> dims;
   for (Py_ssize_t k = 0; k < PyList_GET_SIZE(args[2]); k++) {
     int64_t d;
@@ -285,10 +295,13 @@ template <Kind kind> PyObject *fft_kernel(PyObject *, PyObject *const *args, Py_
   if (kind == TO_REAL && dims.size() > 1 && !between) return nullptr;
   const char *from = weft_data(as_tensor(x.get()));
   const bool single = WEFT_DTYPE(wide) == WEFT_COMPLEX64;
+  const double multiplied = PyFloat_AS_DOUBLE(args[nargs - 1]);
+  size_t left = dims.size();  // the last transform multiplies
   const auto along = [&](Kind of, WeftTensor *shape, int d, int64_t n, char *to) {
+    const double scale = --left ? 1 : multiplied;
     int64_t inner = 1, outer = 1;
     for (int k = 0; k < WEFT_NDIM(shape); k++) (k < d ? outer : inner) *= k == d ? 1 : shape->sizes[k];
-    const bool made = single ? transform<float>(of, forward, from, to, n, inner, outer) : transform<double>(of, forward, from, to, n, inner, outer);
+    const bool made = single ? transform<float>(of, forward, scale, from, to, n, inner, outer) : transform<double>(of, forward, scale, from, to, n, inner, outer);
     from = to;
     return made;
   };

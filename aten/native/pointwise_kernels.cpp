@@ -141,6 +141,7 @@ const NativeKernel pointwise_kernels[] = {{"polygamma", WEFT_KERNEL(polygamma_ke
                                           {"floor_divide", WEFT_KERNEL(division_kernel<DIVIDE_FLOOR>)},
                                           {"remainder", WEFT_KERNEL(division_kernel<DIVIDE_REMAINDER>)},
                                           {"fmod", WEFT_KERNEL(division_kernel<DIVIDE_FMOD>)},
+                                          {"truncated_quotient", WEFT_KERNEL(division_kernel<DIVIDE_TRUNC>)},
                                           {"gcd", WEFT_KERNEL(division_kernel<GCD>)},
                                           {"add", WEFT_KERNEL(complex_kernel<PLUS>)},
                                           {"sub", WEFT_KERNEL(complex_kernel<MINUS>)},

@@ -7,6 +7,7 @@ import numpy as np
 
 from aten.meta import Meta
 from aten.op import Op, composite, op, ops, registry, widened
+from aten.ops.by_definition import by_definition
 from aten.ops.closed import closed
 from aten.ops.pointwise import finish_pointwise, float_only, pointwise_meta
 from aten.promotion import category
@@ -136,8 +137,37 @@ def _glu(x, dim):
     dim = wrap_dim(dim, x.ndim)
     if x.shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {x.shape[dim]}")
+    return glu_core(x, dim) if x.dtype.is_floating_point else _gated(x, dim)
+
+
+def _gated(x, dim):
     a, b = ops.chunk(x, 2, dim)
     return a * b.sigmoid()
+
+
+@op("glu_core(Tensor input, int dim) -> Tensor", tags=["fused", "function_only", "hidden"])
+def glu_core(input: Meta, dim: int) -> Meta:
+    """The first half along a dim times the sigmoid of the second."""
+    return input.like(sizes=(*input.sizes[:dim], input.sizes[dim] // 2, *input.sizes[dim + 1 :]))
+
+
+@op("glu_core_backward(Tensor grad, Tensor input, int dim) -> Tensor", tags=["fused", "function_only", "hidden"])
+def glu_core_backward(grad: Meta, input: Meta, dim: int) -> Meta:
+    """The gradient of an input of `glu_core`."""
+    return input.like(sizes=input.sizes)
+
+
+@glu_core_backward.decompose
+def _(grad, input, dim):
+    a, b = ops.chunk(input, 2, dim)
+    share = b.sigmoid()
+    return ops.cat([grad * share, (grad * a) * ((1 - share) * share)], dim)
+
+
+glu_core.decompose(_gated)
+glu_core.kernel(by_definition(_gated))
+glu_core_backward.kernel(by_definition(lambda *args: glu_core_backward.decompose_fn(*args)))
+glu_core.vjp(lambda g, input, dim: glu_core_backward(g, input, dim))
 
 
 def _prelu(x, weight):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.laid_out import laid_out_as
 from aten.meta import Meta
@@ -130,7 +131,10 @@ def angle(input):
     if input.dtype.is_complex:
         return ops.atan2(imag(input), real(input))
     x = input if category(input.dtype) >= 2 else input.to(dtypes.get_default_dtype())
-    return ops.where(ops.isnan(x), math.nan, ops.where(x < 0, math.pi, ops.abs(x.sign() * 0)))  # (infinity * 0 is NaN)
+    recorded = _native.is_grad_enabled() and (x.requires_grad or _native.is_tracer(x))
+    own = x.detach() if recorded else x
+    made = ops.where(ops.isnan(own), math.nan, ops.where(own < 0, math.pi, 0.0))
+    return ops.flat_in(x, made) if recorded else made
 
 
 @composite("polar(Tensor abs, Tensor angle) -> Tensor", tags=["function_only"])

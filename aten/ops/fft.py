@@ -33,37 +33,48 @@ def _transformed(input: Meta, dims: list[int], last: int | None, sizes: Any, dty
     return input.like(sizes=sizes, dtype=dtype, strides=[strides[order.index(d)] for d in range(len(steps))])
 
 
-@op("fft_c2c(Tensor input, int[] dim, bool forward) -> Tensor", tags=["library", "function_only"])
-def fft_c2c(input: Meta, dim: list[int], forward: bool) -> Meta:
-    """Unscaled complex transform over dims (of the negative exponent if forward)."""
+@op("fft_c2c(Tensor input, int[] dim, bool forward, float scale=1.0) -> Tensor", tags=["library", "function_only"])
+def fft_c2c(input: Meta, dim: list[int], forward: bool, scale: float) -> Meta:
+    """Complex transform over dims (of the negative exponent if forward), times `scale`."""
     return _transformed(input, dim, None, input.sizes)
 
 
 @fft_c2c.kernel
-def _(out, x, dim, forward):
+def _(out, x, dim, forward, scale):
     out[...] = np.fft.fftn(x, axes=dim) if forward else np.fft.ifftn(x, axes=dim, norm="forward")
+    _scaled(out, scale)
 
 
-fft_c2c.vjp(lambda g, dim, forward: fft_c2c(g, dim, not forward))
+def _scaled(out: np.ndarray, scale: float) -> None:
+    """Each part of each number times `scale`, in place."""
+    parts = [out.real, out.imag] if out.dtype.kind == "c" else [out]
+    for part in parts if scale != 1.0 else []:
+        part *= scale
 
 
-@op("fft_r2c(Tensor input, int[] dim) -> Tensor", tags=["library", "function_only"])
-def fft_r2c(input: Meta, dim: list[int]) -> Meta:
-    """Unscaled transform of real numbers; the last dim keeps n // 2 + 1 of its n frequencies."""
+fft_c2c.vjp(lambda g, dim, forward, scale: fft_c2c(g, dim, not forward, scale))
+
+
+@op("fft_r2c(Tensor input, int[] dim, float scale=1.0) -> Tensor", tags=["library", "function_only"])
+def fft_r2c(input: Meta, dim: list[int], scale: float) -> Meta:
+    """Transform of real numbers, times `scale`; the last dim keeps n // 2 + 1 of its n frequencies."""
     sizes = list(input.sizes)
     sizes[dim[-1]] = sizes[dim[-1]] // 2 + 1
     return _transformed(input, dim, dim[-1], sizes, to_complex(input.dtype))
 
 
-fft_r2c.kernel(lambda out, x, dim: np.copyto(out, np.fft.rfftn(x, axes=dim)))
+@fft_r2c.kernel
+def _(out, x, dim, scale):
+    np.copyto(out, np.fft.rfftn(x, axes=dim))
+    _scaled(out, scale)
 
 
 @fft_r2c.vjp
-def _(g, dim, input_meta):
+def _(g, dim, scale, input_meta):
     """The real part of the backward transform of g filled up with zeros: to it the other half, which is not there, adds as much
     again as the inner frequencies do."""
     last, n = dim[-1], input_meta.sizes[dim[-1]]
-    return fft_c2r(g * _weights(g, last, n, 0.5), dim, n)
+    return fft_c2r(g * _weights(g, last, n, 0.5), dim, n, scale)
 
 
 def _weights(g: Any, dim: int, n: Any, inner: float) -> Any:
@@ -74,24 +85,25 @@ def _weights(g: Any, dim: int, n: Any, inner: float) -> Any:
     return weights.reshape([-1 if d == dim else 1 for d in range(g.ndim)])
 
 
-@op("fft_c2r(Tensor input, int[] dim, int last) -> Tensor", tags=["library", "function_only"])
-def fft_c2r(input: Meta, dim: list[int], last: int) -> Meta:
-    """Unscaled backward transform to real numbers; the last dim becomes `last` long."""
+@op("fft_c2r(Tensor input, int[] dim, int last, float scale=1.0) -> Tensor", tags=["library", "function_only"])
+def fft_c2r(input: Meta, dim: list[int], last: int, scale: float) -> Meta:
+    """Backward transform to real numbers, times `scale`; the last dim becomes `last` long."""
     sizes = list(input.sizes)
     sizes[dim[-1]] = last
     between = _transformed(input, dim[:-1], None, input.sizes) if len(dim) > 1 else input
     return _transformed(between, dim[-1:], dim[-1], sizes, to_real(input.dtype))
 
 
-fft_c2r.kernel(
-    lambda out, x, dim, last: np.copyto(out, np.fft.irfftn(x, [*(x.shape[d] for d in dim[:-1]), last], axes=dim, norm="forward"))
-)
+@fft_c2r.kernel
+def _(out, x, dim, last, scale):
+    np.copyto(out, np.fft.irfftn(x, [*(x.shape[d] for d in dim[:-1]), last], axes=dim, norm="forward"))
+    _scaled(out, scale)
 
 
 @fft_c2r.vjp
-def _(g, dim, last):
+def _(g, dim, last, scale):
     """The forward transform of g; frequencies that stand for two count twice."""
-    gx = fft_r2c(g, dim)
+    gx = fft_r2c(g, dim, scale)
     return gx * _weights(gx, dim[-1], last, 2.0)
 
 
@@ -140,17 +152,24 @@ def _as_real(name: str, x: Any) -> Any:
 
 def complex_to_complex(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
     dims, sizes, norm = _arguments(x, s, dim, norm)
-    result = fft_c2c(_resized(_as_complex(x), dims, sizes), dims, forward)
-    scale = _scale(product(sizes), norm, forward)
-    return result if scale == 1.0 else result * scale
+    scale, rest = _by_kernel(_scale(product(sizes), norm, forward))
+    return _times(fft_c2c(_resized(_as_complex(x), dims, sizes), dims, forward, scale), rest)
+
+
+def _by_kernel(scale: Any) -> tuple[float, Any]:
+    """What of a scale a transform multiplies by, and what of it is left: one of sizes that are not yet known."""
+    return (scale, 1.0) if type(scale) is float else (1.0, scale)
+
+
+def _times(x: Any, scale: Any) -> Any:
+    return x if type(scale) is float else x * scale
 
 
 def real_to_complex(name: str, x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
     dims, sizes, norm = _arguments(x, s, dim, norm)
-    result = fft_r2c(_resized(_as_real(name, x), dims, sizes), dims)
-    scale = _scale(product(sizes), norm, forward)
-    result = result if forward else ops.conj(result)
-    return result if scale == 1.0 else result * scale
+    scale, rest = _by_kernel(_scale(product(sizes), norm, forward))
+    result = fft_r2c(_resized(_as_real(name, x), dims, sizes), dims, scale)
+    return _times(result if forward else ops.conj(result), rest)
 
 
 def complex_to_real(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
@@ -160,9 +179,8 @@ def complex_to_real(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -
     if last < 1:
         raise RuntimeError(f"Invalid number of data points ({last}) specified")
     x = _resized(_as_complex(x), dims, [*sizes[:-1], last // 2 + 1])
-    result = fft_c2r(ops.conj(x) if forward else x, dims, last)
-    scale = _scale(product([*sizes[:-1], last]), norm, forward)
-    return result if scale == 1.0 else result * scale
+    scale, rest = _by_kernel(_scale(product([*sizes[:-1], last]), norm, forward))
+    return _times(fft_c2r(ops.conj(x) if forward else x, dims, last, scale), rest)
 
 
 def _declare(name: str, run: Any, doc: str) -> None:

@@ -557,9 +557,26 @@ def _(input, other, rounding_mode):
 
 def _truncated_quotient(x, y):
     """Integer division towards zero: the exact multiple, divided."""
+    if all(getattr(t, "dtype", dtypes.bool) is not dtypes.bool for t in (x, y)) and x.dtype is y.dtype:
+        return truncated_quotient(x, y)
     rest = ops.fmod(x, y)
     whole = ops.cast(x, rest.dtype) if getattr(x, "dtype", None) is dtypes.bool else x  # (of which nothing is subtracted)
     return ops.floor_divide(ops.sub(whole, rest), y)
+
+
+@op("truncated_quotient(Tensor input, Tensor other) -> Tensor", tags=("pointwise", "fused", "function_only", "hidden"))
+def truncated_quotient(input: Meta, other: Meta) -> Meta:
+    """Integer division towards zero of tensors of one dtype, which is no bool."""
+    return pointwise_meta(input, other)
+
+
+truncated_quotient.kernel(lambda out, x, y: _nonzero_divisor(_truncated)(x, y, out=out))
+truncated_quotient.decompose(lambda input, other: ops.floor_divide(ops.sub(input, ops.fmod(input, other)), other))
+finish_pointwise(truncated_quotient, None, False)
+
+
+def _truncated(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    np.floor_divide(x - np.fmod(x, y), y, out=out)
 
 
 @composite("invert(Tensor input) -> Tensor", tags=("hidden",))

@@ -6,10 +6,10 @@ Written by `python -m tests.aten.promised_ops`.
 PROMISED = {
     "activation":
         "elu_core softplus_core hardtanh_core hardsigmoid_core leaky_relu_core hardshrink_core softshrink_core "
-        "threshold_core hardswish_core logsigmoid_core relu6 relu6_. leaky_relu leaky_relu_. elu elu_. selu. selu_. "
-        "celu. celu_. hardtanh hardtanh_. softplus mish mish_. hardsigmoid hardsigmoid_. hardswish hardswish_. softsign "
-        "tanhshrink softshrink hardshrink. threshold threshold_. logsigmoid glu prelu. rrelu logit. logit_. logit_core "
-        "gelu",
+        "threshold_core hardswish_core logsigmoid_core glu_core glu_core_backward relu6 relu6_. leaky_relu leaky_relu_. "
+        "elu elu_. selu. selu_. celu. celu_. hardtanh hardtanh_. softplus mish mish_. hardsigmoid hardsigmoid_. "
+        "hardswish hardswish_. softsign tanhshrink softshrink hardshrink. threshold threshold_. logsigmoid glu prelu. "
+        "rrelu logit. logit_. logit_core gelu",
     "attention":
         "scaled_dot_product_attention dropout_attention scaled_dot_product_attention_backward dropout_attention_backward",
     "bessel":
@@ -168,9 +168,9 @@ PROMISED = {
         "searchsorted bucketize nonzero. argwhere. masked_select. masked_scatter. masked_scatter_. unique_dim unique. "
         "unique_runs unique_consecutive.",
     "special":
-        "rsub. square. square_. sgn. sgn_. true_divide. true_divide_. addcmul. addcmul_. addcdiv. addcdiv_. lerp. lerp_. "
-        "clamp_min. clamp_min_. clamp_max. clamp_max_. clip=clamp. clip_=clamp_. masked_fill. masked_fill_. heaviside. "
-        "heaviside_. heaviside_core xlogy. xlogy_. xlogy_core xlog1py_core special_xlog1py logaddexp_core "
+        "rsub. square. square_. sgn. sgn_. direction true_divide. true_divide_. addcmul. addcmul_. addcdiv. addcdiv_. "
+        "lerp. lerp_. clamp_min. clamp_min_. clamp_max. clamp_max_. clip=clamp. clip_=clamp_. masked_fill. masked_fill_. "
+        "heaviside. heaviside_. heaviside_core xlogy. xlogy_. xlogy_core xlog1py_core special_xlog1py logaddexp_core "
         "logaddexp2_core logaddexp. logaddexp2. float_power. float_power_. ldexp. ldexp_. gcd. gcd_. lcm. lcm_. "
         "nan_to_num. nan_to_num_. deg2rad. deg2rad_. rad2deg. rad2deg_. sinc. sinc_. sinc_core cross. linalg_cross cov. "
         "corrcoef. renorm. renorm_. vander polygamma mvlgamma. mvlgamma_. i0. i0_. special_i0e. special_i1. special_i1e. "

@@ -77,12 +77,7 @@ def nan_to_num_backward(v, g, x):
 
 @define()
 def angle(v, x):
-    return v.where(v.isnan(x), x, v.where(x < 0, math.pi, v.abs(v.sign(x) * 0)))
-
-
-@define()
-def angle_backward(v, g, x):
-    return v.where(v.isnan(x), 0.0, v.abs(v.sign(x) * 0))
+    return v.where(v.isnan(x), math.nan, v.where(x < 0, math.pi, 0))
 
 
 @define()

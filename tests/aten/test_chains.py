@@ -1,11 +1,14 @@
 """Composites that run as one pass give the numbers of the ops that they are made of, and their derivatives."""
 
+import math
+
 import numpy as np
 import pytest
 
 from aten import _native, autograd
 from aten import dtype as dtypes
 from aten.op import registry
+from aten.scalar.composites import whole_loop
 from aten.tensor import from_numpy
 
 OPERANDS = {
@@ -74,6 +77,14 @@ def test_angles_of_infinities_and_both_zeros():
         np.testing.assert_array_equal(out.detach().numpy(), np.array([0, np.pi, 0, 0, np.nan, np.pi], "f4"))
         assert not np.signbit(out.detach().numpy()[:4]).any()
         assert autograd.grad(out, x, from_numpy(np.ones(6, "f4")))[0].tolist()[:4] == [0, 0, 0, 0]
+
+
+def test_angles_of_reals_are_one_loop_and_their_gradient_is_one_node():
+    x = from_numpy(np.linspace(-4, 4, 50))
+    tree = ("where", ("isnan", ("input", 0)), math.nan, ("where", ("lt", ("input", 0), 0), math.pi, 0.0))
+    assert whole_loop(tree) == ("angle", [("input", 0)])
+    out = registry["angle"](x.requires_grad_())
+    assert [node.name().split("::")[-1] for node, _ in out.grad_fn.next_functions if node is not None] == ["AccumulateGrad"]
 
 
 def test_a_learned_call_stays_native_and_is_one_node():

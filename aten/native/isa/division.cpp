@@ -19,6 +19,7 @@ template <class T> inline Wide widened(const char *p) {
 
 template <Division which> inline Wide combined(Wide x, Wide y) {
   const Wide q = __builtin_convertvector(__builtin_convertvector(x, Reals) / __builtin_convertvector(y, Reals), Wide), r = x - q * y;
+  if (which == DIVIDE_TRUNC) return q;
   if (which == DIVIDE_FMOD) return r;
   const Wide apart = (r != 0) & ((r ^ y) < 0);
   return which == DIVIDE_FLOOR ? q + apart : r + (apart & y);
@@ -66,5 +67,6 @@ template <Division which> void fill(WeftLoop *loops) {
 namespace weft {
 void WEFT_FILL(division)(DivisionTable *table) {
   fill<DIVIDE_FLOOR>(table->loops[DIVIDE_FLOOR]), fill<DIVIDE_REMAINDER>(table->loops[DIVIDE_REMAINDER]), fill<DIVIDE_FMOD>(table->loops[DIVIDE_FMOD]);
+  fill<DIVIDE_TRUNC>(table->loops[DIVIDE_TRUNC]);
 }
 }  // namespace weft

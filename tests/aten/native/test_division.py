@@ -35,13 +35,32 @@ def test_quotients_and_rests(dtype, level):
         _native._use_kernels(4)
 
 
+@pytest.mark.parametrize("level", [1, 3, 4])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_quotients_towards_zero(dtype, level):
+    ends = np.iinfo(dtype)
+    x = np.array([ends.min, ends.max, ends.min + 1, 0, 1, 7, 100, *rng.integers(ends.min, ends.max, 60)], dtype)
+    y = np.array([3, *rng.integers(1, ends.max, x.size - 1)], dtype)
+    y[5::7] = -1 if ends.min else 1
+    cut = [abs(int(a)) // abs(int(b)) * (1 if (a < 0) == (b < 0) else -1) for a, b in zip(x, y)]
+    expected = [(q - ends.min) % 2**ends.bits + ends.min for q in cut]
+    _native._use_kernels(level)
+    try:
+        a, b = weft.from_numpy(x), weft.from_numpy(y)
+        assert weft.div(a, b, rounding_mode="trunc").tolist() == expected
+        assert weft.div(a[::3], b[::3], rounding_mode="trunc").tolist() == expected[::3]
+        assert weft.div(a[:0], b[:0], rounding_mode="trunc").tolist() == []
+    finally:
+        _native._use_kernels(4)
+
+
 def test_the_least_by_minus_one_is_itself():
     least = weft.full([20], -(2**63), dtype=weft.int64)
     assert weft.floor_divide(least, weft.full_like(least, -1)).tolist() == least.tolist()
     assert weft.floor_divide(least.int().fill_(-(2**31)), -1).tolist() == [-(2**31)] * 20
 
 
-@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod", "truncated_quotient"])
 def test_calls_that_come_again_run_the_native_kernel(name, monkeypatch):
     def refused(*args):
         raise AssertionError("by NumPy")
@@ -49,8 +68,8 @@ def test_calls_that_come_again_run_the_native_kernel(name, monkeypatch):
     monkeypatch.setattr(registry[name], "kernel_fn", refused)
     x, y = weft.arange(21, dtype=weft.int16).reshape(3, 7), weft.arange(1, 22, dtype=weft.int16).reshape(3, 7)
     for _ in range(20):
-        made = getattr(weft, name)(x, y)
-    assert made.tolist()[0][:3] == ([0, 0, 0] if name == "floor_divide" else [0, 1, 2])
+        made = weft.div(x, y, rounding_mode="trunc") if name == "truncated_quotient" else getattr(weft, name)(x, y)
+    assert made.tolist()[0][:3] == ([0, 1, 2] if name in ("remainder", "fmod") else [0, 0, 0])
 
 
 @pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])

@@ -35,6 +35,30 @@ def test_transforms(sizes, dtype):
     check(weft.fft.irfft(weft.fft.rfft(real), sizes[-1]), x)
 
 
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize("sizes", [(20, 512), (3, 24), (5, 17), (2, 6, 40)], ids=str)
+def test_scales_are_part_of_the_transform(sizes, norm):
+    """Their gradients have them too; no pass over the result is made for them."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(sizes)
+    z, n = x + 1j * rng.standard_normal(sizes), sizes[-1]
+    real, complex_ = weft.from_numpy(x), weft.from_numpy(z)
+    for name in ("fft", "ifft", "fft2", "ifft2"):
+        found = getattr(weft.fft, name)(complex_, norm=norm).numpy()
+        np.testing.assert_allclose(found, getattr(np.fft, name)(z, norm=norm), atol=1e-12)
+    for name, given in (("rfft", real), ("ihfft", real), ("irfft", complex_), ("hfft", complex_)):
+        found = getattr(weft.fft, name)(given, norm=norm).numpy()
+        np.testing.assert_allclose(found, getattr(np.fft, name)(given.numpy(), norm=norm), atol=1e-12)
+    lengths = {"rfft": (real, n, "backward"), "irfft": (complex_, 2 * n - 2, "forward"), "ifft": (complex_, n, "forward")}
+    for name, (given, length, plain) in lengths.items():
+        scale = {plain: 1.0, "ortho": length**-0.5}.get(norm, 1 / length)
+        leaf, op = given.clone().requires_grad_(), getattr(weft.fft, name)
+        scaled, unscaled = op(leaf, norm=norm), op(leaf, norm=plain)
+        g = weft.ones_like(scaled)
+        (found,), (expected,) = weft.autograd.grad(scaled, leaf, g), weft.autograd.grad(unscaled, leaf, g)
+        np.testing.assert_allclose(found.numpy(), expected.numpy() * scale, atol=1e-11)
+
+
 def test_instruction_sets_give_the_same_numbers():
     from aten import _native
 

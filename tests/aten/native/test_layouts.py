@@ -236,3 +236,16 @@ def test_flips_of_any_layout_are_native_and_keep_it():
             assert _native.python_entries(True) == {}
             assert np.array_equal(found.numpy(), np.flip(t.numpy(), dims))
             assert found.stride() == weft.empty_like(t).stride()
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.bfloat16, weft.uint8, weft.complex128], ids=str)
+def test_long_runs_are_joined_one_after_the_other(dtype):
+    """And short ones, turned ones and none by loops."""
+    of = lambda *sizes, seed=0: weft.from_numpy(np.random.default_rng(seed).integers(0, 99, sizes)).to(dtype)
+    for sizes in ((300, 600), (600, 300, 400), (300, 0, 500), (300, 3)):
+        parts = [of(70, n, seed=n) for n in sizes]
+        expected = np.concatenate([values(p) for p in parts], 1)
+        assert equal(weft.cat(parts, 1), expected)
+        assert equal(weft.cat([p.t().contiguous().t() for p in parts], 1), expected)
+        assert equal(weft.cat([p.reshape(7, 10, -1) for p in parts], 2), expected.reshape(7, 10, -1))
+    assert equal(weft.cat([of(3, 50, 40), of(3, 20, 40)], 1), np.concatenate([values(of(3, 50, 40)), values(of(3, 20, 40))], 1))

@@ -395,13 +395,33 @@ def of_sample_points(name, dtype):
     yield x, at, *g, "bilinear", "zeros", False  # of many channels, more points than a block of them
 
 
-@calls_of("floor_divide", "remainder", "fmod", "gcd", "add", "sub", "mul", "div")
+@calls_of("floor_divide", "remainder", "fmod", "truncated_quotient", "gcd", "add", "sub", "mul", "div")
 def of_floor_divide(name, dtype):
     for layout in ("plain", "turned", "strided"):
         x, y = tensor(5, 7, dtype=dtype, layout=layout), tensor(5, 7, dtype=dtype)
         if name not in ("add", "sub", "mul"):
             y = y + (y == 0).to(y.dtype)
-        yield from ((x, y), (x, y[0]), (x, 3), (5, y))
+        yield from ((x, y), (x, y[0]), *(((x, 3), (5, y)) if name != "truncated_quotient" else ()))
+
+
+@calls_of("glu_core", "glu_core_backward")
+def of_glu_core(name, dtype):
+    for layout in ("plain", "turned"):
+        for sizes, dim in (((6, 4), 1), ((6, 4), 0), ((2, 8, 3), 1), ((3, 2600), 1), ((2, 0), 1)):
+            x = tensor(*sizes, dtype=dtype, layout=layout)
+            if x.dtype.is_floating_point:
+                half = [n // 2 if d == dim else n for d, n in enumerate(sizes)]
+                yield (tensor(*half, dtype=dtype), x, dim) if name.endswith("backward") else (x, dim)
+
+
+@calls_of("direction")
+def of_direction(_, dtype):
+    x = tensor(40, 31, dtype=dtype)
+    if x.dtype in (dtypes.float32, dtypes.float64):
+        for layout in ("plain", "turned"):
+            x = tensor(40, 31, dtype=dtype, layout=layout).nan_to_num(0, 2, -2)
+            yield (registry["complex"](x, x.flip([0])),)
+        yield (registry["complex"](x * 0, -x * 0),)
 
 
 @calls_of("polygamma")
@@ -433,19 +453,21 @@ def transforms(name, dtype):
             if not x.dtype.is_floating_point:
                 continue  # of complex numbers there are parts of floats
             if name == "fft_r2c":
-                yield x, dims
+                yield from ((x, dims, 1.0), (x, dims, 0.3))
                 continue
             z = registry["complex"](x, x.flip([0])) if x.dtype in (dtypes.float32, dtypes.float64) else x
             n = sizes[dims[-1]]
             yield from (
-                ((z, dims, True), (z, dims, False)) if name == "fft_c2c" else ((z, dims, 2 * n - 2 or 1), (z, dims, 2 * n - 1))
+                ((z, dims, True, 1.0), (z, dims, False, 0.3))
+                if name == "fft_c2c"
+                else ((z, dims, 2 * n - 2 or 1, 0.3), (z, dims, 2 * n - 1, 1.0))
             )
 
 
 ROUNDED = """nearest_backward recurrent_layer recurrent_layer_backward
 row_distances row_distances_backward row_distances_within row_distances_within_backward
 resample resample_backward ctc_alignments ctc_alignments_backward mm bmm part_means part_means_backward
-polygamma image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
+polygamma direction image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
 sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values
 cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_triangular_matrix solve_factored""".split()
 
@@ -500,7 +522,7 @@ def test_it_is_the_kernel(name, dtype, monkeypatch):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_it_has_a_loop(name):
-    integers = ("tril_indices", "triu_indices", "randint_philox", "bincount", "floor_divide", "remainder", "fmod", "gcd")
+    integers = "tril_indices triu_indices randint_philox bincount floor_divide remainder fmod truncated_quotient gcd".split()
     kinds = [("int64", integers), ("complex64", COMPLEX), ("uint8", ("resample_bytes",)), ("float32", (name,))]
     op, dtype = registry[name], next(kind for kind, names in kinds if name in names)
     outs = lambda args: () if "dynamic" in op.tags else (results(op, args),)

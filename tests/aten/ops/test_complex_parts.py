@@ -75,3 +75,12 @@ def test_under_vmap_pairs_may_lie_anyhow():
     pairs = weft.arange(24.0).view(2, 3, 4)[..., :2]
     made = weft.func.vmap(weft.view_as_complex, in_dims=1)(pairs)
     assert made.tolist() == [[0 + 1j, 12 + 13j], [4 + 5j, 16 + 17j], [8 + 9j, 20 + 21j]]
+
+
+def test_directions_are_complex_numbers_of_size_one():
+    z = weft.tensor([3 + 4j, 0j, -2.0, complex(-0.0, 0.0), complex(1.0, -0.0)])
+    for _ in range(5):
+        found = z.sgn()
+    assert weft.view_as_real(found)[:3].allclose(weft.tensor([[0.6, 0.8], [0, 0], [-1, 0]]))
+    assert weft.view_as_real(found).signbit().tolist()[3:] == [[False, False], [False, True]]
+    assert weft.autograd.gradcheck(lambda z: z.sgn(), (weft.tensor([1 + 2j, 3 - 1j], dtype=weft.complex128, requires_grad=True),))

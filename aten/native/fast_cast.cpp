@@ -8,6 +8,7 @@ namespace weft {
 
 bool copy_into(WeftTensor *out, WeftTensor *source) {
   WeftLoop body = weft_kernels.cast[WEFT_DTYPE(source)][WEFT_DTYPE(out)];
+  if (!body && WEFT_DTYPE(source) == WEFT_DTYPE(out)) body = weft_kernels.copy[__builtin_ctz((unsigned)weft_itemsize(WEFT_DTYPE(out)))];  // complex numbers only move
   if (!body) return false;
   bool plain_copy = WEFT_DTYPE(source) == WEFT_DTYPE(out) && (source->word & out->word & WEFT_WORD_CONTIGUOUS) && source->numel == out->numel;
   if (plain_copy && out->numel < 65536) {

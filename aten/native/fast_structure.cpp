@@ -1,7 +1,8 @@
-// fast_structure.cpp: flip, roll.
+// fast_structure.cpp: flip, roll; and the rows of rules of search_kernels.cpp.
 #include <algorithm>
 
 #include "loops.h"
+#include "native_kernel.h"
 #include "op.h"
 
 namespace weft {
@@ -65,6 +66,6 @@ PyObject *fast_roll(Call &call) {
 
 }  // namespace
 
-const RuleRow structure_rules[] = {{"flip", fast_flip}, {"roll", fast_roll}, {nullptr, nullptr}};
+const RuleRow structure_rules[] = {{"flip", fast_flip}, {"roll", fast_roll}, {"unique", fast_unique}, {"unique_consecutive", fast_unique_consecutive}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -40,6 +40,10 @@ void fill_items(char *to, int64_t n, const char *value, int item);
 bool sort_rows(WeftTensor *x, WeftTensor *values, WeftTensor *indices);
 constexpr int64_t kUnit = 1;
 
+// search_kernels.cpp: rules.
+PyObject *fast_unique(Call &call);
+PyObject *fast_unique_consecutive(Call &call);
+
 // Tables, each ending with a NULL name; bound to the ops of these names by native_kernels().
 struct NativeKernel {
   const char *op;

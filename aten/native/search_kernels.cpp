@@ -213,7 +213,35 @@ PyObject *unique_runs_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs
   return inverse || counts ? runs(x, x, nullptr, inverse, counts) : firsts_of_runs(x);
 }
 
+// The results of a kernel that were asked for: one, or a tuple; UNHANDLED where it is not for these.
+PyObject *asked(Ref found, bool inverse, bool counts) {
+  if (!found || found.get() == Py_NotImplemented) return found ? UNHANDLED : nullptr;
+  PyObject *const *all = reinterpret_cast<PyTupleObject *>(found.get())->ob_item;
+  if (!inverse && !counts) return Py_NewRef(all[0]);
+  return inverse && counts ? found.release() : PyTuple_Pack(2, all[0], all[inverse ? 1 : 2]);
+}
+
+PyObject *truth(bool yes) { return yes ? Py_True : Py_False; }
+
 }  // namespace
+
+// unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None) of all elements, without history
+PyObject *fast_unique(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  if (records(x) || !call[4].none()) return UNHANDLED;
+  const bool inverse = call.truth(2), counts = call.truth(3);
+  PyObject *const args[] = {as_object(x), Py_None, truth(inverse), truth(counts)};
+  return asked(Ref(unique_kernel(nullptr, args, 4)), inverse, counts);
+}
+
+// unique_consecutive(input, return_inverse=False, return_counts=False, dim=None)
+PyObject *fast_unique_consecutive(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  if (records(x) || !call[3].none()) return UNHANDLED;
+  const bool inverse = call.truth(1), counts = call.truth(2);
+  PyObject *const args[] = {as_object(x), truth(inverse), truth(counts)};
+  return asked(Ref(unique_runs_kernel(nullptr, args, 3)), inverse, counts);
+}
 
 const NativeKernel search_kernels[] = {{"searchsorted", WEFT_KERNEL(searchsorted_kernel)},
                                        {"bincount", WEFT_KERNEL(bincount_kernel)},

@@ -495,7 +495,10 @@ def _(g, dim):
     return Missing("_unique2" if dim is None else "unique_dim", said=True)
 
 
-@composite("unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any")
+@composite(
+    "unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any",
+    native="structure",
+)
 def unique(input, sorted, return_inverse, return_counts, dim):
     """Different elements (or slices along dim) in order; with their places and numbers if asked."""
     dim = None if dim is None else wrap_dim(dim, input.ndim)
@@ -531,7 +534,10 @@ def _(x, return_inverse, return_counts):
     return flat[starts], inverse.astype(np.int64), np.diff(np.append(starts, len(flat))).astype(np.int64)
 
 
-@composite("unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any")
+@composite(
+    "unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any",
+    native="structure",
+)
 def unique_consecutive(input, return_inverse, return_counts, dim):
     """Elements (or slices along dim) that differ from the one before."""
     if dim is None and input.device.type != "cuda" and not _native.is_tracer(input):  # (there it is made of ops that it has)

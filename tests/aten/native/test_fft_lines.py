@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import weft
+from aten import dispatch
+from aten.op import registry
 
 _SIZES = [(20, 512), (33, 24), (16, 40), (17, 7), (3, 16, 1000), (16, 2), (16, 1), (40, 8), (2, 64, 64), (16, 22), (16, 4096)]
 _SIZES += [(3, n) for n in (128, 256, 384, 640, 896, 1280, 3840)]  # one line at a time; radices of every kind last
@@ -57,6 +59,17 @@ def test_scales_are_part_of_the_transform(sizes, norm):
         g = weft.ones_like(scaled)
         (found,), (expected,) = weft.autograd.grad(scaled, leaf, g), weft.autograd.grad(unscaled, leaf, g)
         np.testing.assert_allclose(found.numpy(), expected.numpy() * scale, atol=1e-11)
+
+
+def test_complex_numbers_of_any_layout_have_native_transforms():
+    z = weft.complex(weft.randn(6, 40), weft.randn(6, 40))
+    for dtype in (weft.complex64, weft.complex128):
+        for x in (z.to(dtype)[:, :33], z.to(dtype).t(), z.to(dtype)[::2, 8:28]):
+            for name, more in (("fft_c2c", ([1], True, 1.0)), ("fft_c2r", ([1], 2 * x.shape[1] - 2, 1.0))):
+                op, args = registry[name], (x, *more)
+                out = dispatch.allocate(dispatch.result_meta(op, args))
+                assert op.native_fn(out, *args) is None
+                assert weft.equal(out, op(x.contiguous(), *more))
 
 
 def test_instruction_sets_give_the_same_numbers():

@@ -1,6 +1,7 @@
 """Searches in a sequence that another tensor sorts."""
 
 import weft
+from aten import _native
 
 
 def test_searchsorted_with_a_sorter_eager_and_compiled():
@@ -8,3 +9,23 @@ def test_searchsorted_with_a_sorter_eager_and_compiled():
     rows, values, order = weft.tensor([5.0, 1.0, 3.0]), weft.tensor([3.0, 0.0, 9.0]), weft.tensor([1, 2, 0])
     for f in (find, weft.compile(find, fullgraph=True)):
         assert f(rows, values, order).tolist() == [2, 0, 3]
+
+
+def test_sets_of_elements_are_found_without_python():
+    x = weft.tensor([[3, 3, 1], [1, 2, 3]])
+    for dtype in (weft.int64, weft.uint8, weft.bool, weft.float32):
+        y = x.to(dtype) if dtype is not weft.bool else x > 2
+        for op in (weft.unique, weft.unique_consecutive):
+            op(y)
+            _native.python_entries(True)
+            values, inverse, counts = op(y, return_inverse=True, return_counts=True)
+            assert weft.equal(op(y), values)
+            pair = op(y, return_inverse=True)
+            assert weft.equal(pair[0], values) and weft.equal(pair[1], inverse)
+            pair = op(y, return_counts=True)
+            assert weft.equal(pair[0], values) and weft.equal(pair[1], counts)
+            assert not {"unique", "unique_consecutive"} & set(_native.python_entries(True))
+            assert weft.equal(values[inverse], y) and counts.sum() == 6
+    turned = x.t()
+    assert weft.unique_consecutive(turned).tolist() == [3, 1, 3, 2, 1, 3] and weft.unique(turned).tolist() == [1, 2, 3]
+    assert weft.unique(x[:0]).tolist() == [] == weft.unique_consecutive(x[:0]).tolist()

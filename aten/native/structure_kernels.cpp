@@ -361,6 +361,33 @@ PyObject *diagonal_scatter_kernel(PyObject *, PyObject *const *args, Py_ssize_t 
 }
 
 // ------------------------------------------------------------------------------------------------------- windows
+// Windows whose elements stand `inner` apart in the result: [outer, count, inner, size] added to [outer, length, inner], the windows
+// in their order. For few elements to a step, which loops over whole tensors would take one by one.
+template <class T> struct ShortWindows {
+  T *out;
+  const T *g;
+  int64_t count, length, inner, size, step;
+
+  static void range(void *ctx, int64_t begin, int64_t end, int64_t) {
+    const ShortWindows &s = *static_cast<ShortWindows *>(ctx);
+    const T *g = s.g + begin * s.count * s.inner * s.size;
+    for (int64_t n = begin; n < end; n++) {
+      T *to = s.out + n * s.length * s.inner;
+      for (int64_t w = 0; w < s.count; w++, to += s.step * s.inner)
+        for (int64_t k = 0; k < s.inner; k++)
+          for (int64_t i = 0; i < s.size; i++) to[i * s.inner + k] += *g++;
+    }
+  }
+};
+
+template <class T> void add_short_windows(WeftTensor *out, WeftTensor *g, int64_t dim, int64_t inner, int64_t size, int64_t step) {
+  ShortWindows<T> s = {reinterpret_cast<T *>(weft_data(out)), reinterpret_cast<const T *>(weft_data(g)), g->sizes[dim], out->sizes[dim], inner, size, step};
+  const int64_t outer = out->numel / (s.length * inner);
+  Loop::parallel(g->numel, outer, s.count * inner * size, ShortWindows<T>::range, &s);
+}
+
+constexpr int64_t kShortSteps = 16;
+
 // (out, g, sizes, dim, size, step): windows along a dim, which the last dim of g counts, added back; of an element the first one first
 PyObject *unfold_backward_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   WeftTensor *out = nargs == 6 ? dense(args[0]) : nullptr, *g = out ? plain(args[1]) : nullptr;
@@ -371,7 +398,17 @@ PyObject *unfold_backward_kernel(PyObject *, PyObject *const *args, Py_ssize_t n
   if (g->sizes[n] != size || g->sizes[dim] < size || (g->sizes[dim] - 1) * step + size > out->sizes[dim]) return not_for_these();
   if (out->numel) memset(weft_data(out), 0, (size_t)(out->numel * weft_itemsize(dtype)));
   if (!g->numel) return written();
-  int64_t strides[WEFT_MAX_NDIM];
+  int64_t strides[WEFT_MAX_NDIM], inner = 1;
+  bool alike = true;
+  for (int d = 0; d < n; d++) {
+    alike &= d == dim || g->sizes[d] == out->sizes[d];
+    if (d > dim) inner *= out->sizes[d];
+  }
+  if (alike && dim + 1 < n && inner < kShortSteps && (g->word & WEFT_WORD_CONTIGUOUS)) {
+    if (dtype == WEFT_FLOAT32) add_short_windows<float>(out, g, dim, inner, size, step);
+    else add_short_windows<double>(out, g, dim, inner, size, step);
+    return written();
+  }
   std::copy(out->strides, out->strides + n, strides);
   strides[dim] *= step;
   for (int64_t i = size - 1; i >= 0; i--) {

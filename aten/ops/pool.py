@@ -157,16 +157,16 @@ def _(grad, places, sizes, *windows):
     return part_maxima_backward.decompose_fn(grad, places, sizes)
 
 
-def _added_back(grad: Any, places: Any, sizes: list[int], *windows: list[int]) -> Any:
-    """In the order of eager's pools of one and two dims."""
+def _by_windows(grad: Any, places: Any, sizes: list[int], *windows: list[int]) -> Any:
+    """The gradient as eager's pools add it up; NotImplemented where they do not."""
     n, full = len(sizes), (*grad.shape[: grad.ndim - len(sizes)], *sizes)
-    if n < 3 and grad.ndim > 1:
-        pairs = [(1, *w) if n == 1 else tuple(w) for w in windows]
-        pairs[2] = (0, *windows[2]) if n == 1 else pairs[2]
-        found = _native.pool_backward(grad, places, full, (n, *pairs))
-        if found is not NotImplemented:
-            return found
-    return part_maxima_backward(grad, places, sizes)
+    three = [(*[one] * (3 - n), *w) for w, one in zip(windows, (1, 1, 0, 1))]
+    return _native.pool_backward(grad, places, full, (n, *three, False, True, 1.0))
+
+
+def _added_back(grad: Any, places: Any, sizes: list[int], *windows: list[int]) -> Any:
+    found = _by_windows(grad, places, sizes, *windows)
+    return part_maxima_backward(grad, places, sizes) if found is NotImplemented else found
 
 
 window_maxima.kernel(by_definition(lambda *args: window_maxima.decompose_fn(*args)))
@@ -185,6 +185,67 @@ def _(g, places, input_meta, kernel, stride, padding, dilation, outs):
 @window_maxima_backward.vjp
 def _(g, places, sizes):
     return taken(g, places, sizes)
+
+
+@op(
+    f"window_sums(Tensor input, {_WINDOWS}, int[] after, int[] outs) -> Tensor",
+    tags=["fused", "function_only", "hidden"],
+)
+def window_sums(
+    input: Meta, kernel: list[Any], stride: list[Any], padding: list[Any], after: list[Any], outs: list[Any]
+) -> Meta:
+    """Sums of the windows of the last dims, which have so many zeros before and behind."""
+    return input.like(sizes=(*input.sizes[: len(input.sizes) - len(outs)], *outs))
+
+
+@window_sums.decompose
+def _(input, kernel, stride, padding, after, outs):
+    flat = _flat_windows(padded(input, padding, after), kernel, stride, [1] * len(outs), outs)
+    return ops.sum(flat, [-1], dtype=input.dtype)
+
+
+window_sums.kernel(by_definition(lambda *args: window_sums.decompose_fn(*args)))
+
+
+@window_sums.vjp
+def _(g, input_meta, kernel, stride, padding, after, outs):
+    return window_sums_backward(g, list(input_meta.sizes[len(input_meta.sizes) - len(outs) :]), kernel, stride, padding, after)
+
+
+@op(
+    f"window_sums_backward(Tensor grad, int[] sizes, {_WINDOWS}, int[] after) -> Tensor",
+    tags=["fused", "function_only", "hidden"],
+    compute="float32",
+)
+def window_sums_backward(
+    grad: Meta, sizes: list[Any], kernel: list[Any], stride: list[Any], padding: list[Any], after: list[Any]
+) -> Meta:
+    """The gradient of an input of `window_sums` whose last dims have these sizes."""
+    return grad.like(sizes=(*grad.sizes[: len(grad.sizes) - len(sizes)], *sizes))
+
+
+@window_sums_backward.decompose
+def _(grad, sizes, kernel, stride, padding, after):
+    """Dim by dim: along the others all elements of a window have the same gradient."""
+    lead = grad.ndim - len(sizes)
+    for d in reversed(range(len(sizes))):
+        dim, spread = lead + d, ops.unsqueeze(grad, grad.ndim).expand([*grad.shape, kernel[d]])
+        full = [*grad.shape[:dim], padding[d] + sizes[d] + after[d], *grad.shape[dim + 1 :]]
+        grad = ops.narrow(ops.unfold_backward(spread, full, dim, kernel[d], stride[d]), dim, padding[d], sizes[d])
+    return grad
+
+
+def _spread_back(grad: Any, sizes: list[int], kernel: list[int], stride: list[int], padding: list[int], after: list[int]) -> Any:
+    found = _by_windows(grad, None, sizes, kernel, stride, padding, [1] * len(sizes))
+    return window_sums_backward.decompose_fn(grad, sizes, kernel, stride, padding, after) if found is NotImplemented else found
+
+
+window_sums_backward.kernel(by_definition(_spread_back))
+window_sums_backward.vjp(
+    lambda g, kernel, stride, padding, after, grad_meta: window_sums(
+        g, kernel, stride, padding, after, list(grad_meta.sizes[len(grad_meta.sizes) - len(kernel) :])
+    )
+)
 
 
 def _image_positions(
@@ -223,8 +284,7 @@ def _avg_pool(n: int) -> None:
         )
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
-        flat = _flat_windows(padded(_watched(input), padding, after), kernel, stride, dilation, out)
-        total = ops.sum(flat, [-1], dtype=input.dtype)
+        total = window_sums(_watched(input), kernel, stride, padding, after, out)
         if divisor_override is not None:
             return (
                 total / divisor_override

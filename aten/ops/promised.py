@@ -140,10 +140,10 @@ PROMISED = {
     "padding":
         "extended_pad extended_pad_backward pad",
     "pool":
-        "window_maxima window_maxima_backward part_means part_means_backward part_maxima part_maxima_backward max_pool1d "
-        "avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d max_unpool1d max_pool2d avg_pool2d adaptive_avg_pool2d "
-        "adaptive_max_pool2d max_unpool2d max_pool3d avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d max_unpool3d "
-        "lp_pool1d lp_pool2d lp_pool3d",
+        "window_maxima window_maxima_backward window_sums window_sums_backward part_means part_means_backward "
+        "part_maxima part_maxima_backward max_pool1d avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d max_unpool1d "
+        "max_pool2d avg_pool2d adaptive_avg_pool2d adaptive_max_pool2d max_unpool2d max_pool3d avg_pool3d "
+        "adaptive_avg_pool3d adaptive_max_pool3d max_unpool3d lp_pool1d lp_pool2d lp_pool3d",
     "random":
         "philox_reserve rand_philox randn_philox randint_philox rand randn randint rand_like randn_like randint_like "
         "randperm randperm_philox flat_in normal probabilities bernoulli. bernoulli_fill bernoulli_fill_. "

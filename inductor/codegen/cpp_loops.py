@@ -15,6 +15,7 @@ from inductor.ir import scalar
 from inductor.ir.buffer import ITEMSIZE, Buffer, Kernel
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Stage, Store
+from inductor.ir.narrow import narrowed
 from inductor.ir.nodes import HALF, Node, loads, walk
 from inductor.ir.segments import segments
 
@@ -37,7 +38,7 @@ class NestWriter(AsideWriter):
             nest = Nest((Dim("i0", as_expr(1)),), nest.stages)
         moves = as_moves(nest, buffers)
         self.raw = moves is not None  # halves are 16 bits
-        nest = moves or nest
+        nest = narrowed(moves or nest, ranges)
         super().__init__(kernel, plan(nest, buffers, hints), ranges)
         self.nest, self.name, self.buffers, self.hints, self.isa = nest, name, buffers, hints, isa
         self.shared = len(kernel.body) > 1  # the function may serve several nests: it finds its buffers by a table

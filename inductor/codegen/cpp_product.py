@@ -9,6 +9,7 @@ from inductor.codegen.cpp_vector import MEMORY, symbol_lines
 from inductor.codegen.kernel import Plan, Scope
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.loops import Nest, Store
+from inductor.ir.narrow import narrowed
 from inductor.lowering.operations import Matrix
 from inductor.templates import mm
 
@@ -37,7 +38,7 @@ class EpilogueWriter(ValueWriter):
     """Stores of a product's elements: `store_vector` writes them for one vector along a row."""
 
     def __init__(self, kernel: Kernel, nest: Nest, buffers: dict[str, Buffer], ranges: dict):
-        axis = nest.dims[-1]
+        nest, axis = narrowed(nest, ranges), nest.dims[-1]
         super().__init__(kernel, Plan(nest, "point", axis, nest.dims[:-1], ()), ranges)
         self.buffers, self.stores = buffers, [s for s in nest.statements if isinstance(s, Store)]
         self.rows["acc"] = 2

@@ -8,6 +8,7 @@ import weft
 from aten import settings
 from inductor import compile as pipeline
 from inductor.codegen import cpp
+from inductor.lowering.graph import GraphLowering
 
 F = weft.nn.functional
 
@@ -30,6 +31,14 @@ def sources(monkeypatch):
 
     monkeypatch.setattr(pipeline.cpp, "render", recorded)
     return lambda: "".join(text.partition(cpp.EXPORT)[2] for text in made)
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """The ops of compiled graphs that are steps."""
+    names, external = [], GraphLowering.external
+    monkeypatch.setattr(GraphLowering, "external", lambda self, n, *rest: names.append(n.target.name) or external(self, n, *rest))
+    return names
 
 
 def compiled(f, *args):
@@ -56,15 +65,37 @@ def test_the_largest_of_a_window_is_found_by_comparisons_without_a_loop_over_it(
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_gradients_go_where_the_largest_of_a_window_stood(window):
+def test_gradients_go_where_the_largest_of_a_window_stood(steps, window):
     x = weft.randn(2, 3, 9, 11, requires_grad=True)
     f = lambda x: F.max_pool2d(x, **window)
-    before = inductor.counters["kernels"]
-    out = weft.compile(f, fullgraph=True)(x)
+    kernels, out = compiled(f, x)
     (got,) = weft.autograd.grad((out * out).sum(), x)
-    assert inductor.counters["kernels"] - before == 1  # forward; back it is the op
+    assert kernels == 1 and steps == ["window_maxima_backward"]
     (expected,) = weft.autograd.grad((f(x) * f(x)).sum(), x)
     np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("window", [{"kernel_size": 2}, {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True}])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_gradients_of_means_are_not_spread_over_windows(steps, n, window):
+    x = weft.randn(2, 3, *(9, 11, 13)[-n:], requires_grad=True)
+    f = lambda x: getattr(F, f"avg_pool{n}d")(x, **window)
+    out = weft.compile(f, fullgraph=True)(x)
+    (got,) = weft.autograd.grad((out * out).sum(), x)
+    assert steps == ["window_sums_backward"]
+    (expected,) = weft.autograd.grad((f(x) * f(x)).sum(), x)
+    np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_biases_by_distance_are_computed_in_32_bits(sources):
+    def attention(q, k, v):
+        i = weft.arange(q.shape[-2])
+        return (q @ k.transpose(-1, -2) - (i[:, None] - i[None, :]).abs() * 0.1).softmax(-1) @ v
+
+    q, k, v = (weft.randn(2, 48, 16) for _ in range(3))
+    _, got = compiled(attention, q, k, v)
+    assert "w_vec<long" not in sources()
+    np.testing.assert_allclose(got.numpy(), attention(q, k, v).numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_places_in_long_windows_are_divided_once_a_row(sources):

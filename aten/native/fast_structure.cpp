@@ -66,6 +66,7 @@ PyObject *fast_roll(Call &call) {
 
 }  // namespace
 
-const RuleRow structure_rules[] = {{"flip", fast_flip}, {"roll", fast_roll}, {"unique", fast_unique}, {"unique_consecutive", fast_unique_consecutive}, {nullptr, nullptr}};
+const RuleRow structure_rules[] = {{"flip", fast_flip}, {"roll", fast_roll}, {"unique", fast_unique}, {"unique_consecutive", fast_unique_consecutive}, {"bincount", fast_bincount}, {"repeat_interleave", fast_repeat_interleave},
+                                   {nullptr, nullptr}};
 
 }  // namespace weft

@@ -42,6 +42,8 @@ constexpr int64_t kUnit = 1;
 
 // search_kernels.cpp: rules.
 PyObject *fast_unique(Call &call);
+PyObject *fast_bincount(Call &call);
+PyObject *fast_repeat_interleave(Call &call);
 PyObject *fast_unique_consecutive(Call &call);
 
 // Tables, each ending with a NULL name; bound to the ops of these names by native_kernels().

@@ -225,6 +225,34 @@ PyObject *truth(bool yes) { return yes ? Py_True : Py_False; }
 
 }  // namespace
 
+// bincount(input, weights=None, minlength=0)
+PyObject *fast_bincount(Call &call) {
+  Ref least(PyLong_FromLongLong(call[2].integer));
+  if (!least) return nullptr;
+  PyObject *const args[] = {call[0].object, call[1].object, least.get()};
+  Ref found(bincount_kernel(nullptr, args, 3));
+  return found.get() == Py_NotImplemented ? UNHANDLED : found.release();
+}
+
+// repeat_interleave(counts): 0 as often as the first count says, 1 as often as the second
+PyObject *fast_repeat_interleave(Call &call) {
+  WeftTensor *counts = call.tensor(0);
+  if (!call.usual(1) || WEFT_NDIM(counts) != 1 || WEFT_DTYPE(counts) != WEFT_INT64 || !(counts->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
+  const int64_t n = counts->numel, *times = reinterpret_cast<const int64_t *>(weft_data(counts));
+  int64_t total = 0;
+  for (int64_t i = 0; i < n; i++)
+    if (times[i] < 0 || __builtin_add_overflow(total, times[i], &total)) return UNHANDLED;
+  Ref out(ints(total));
+  if (!out) return nullptr;
+  int64_t *to = data_of(out), *const end = to + total;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t some = std::min<int64_t>(times[i], end - to);  // another thread may write the counts
+    if (some > 0) to = std::fill_n(to, some, i);
+  }
+  std::fill(to, end, int64_t(0));
+  return out.release();
+}
+
 // unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None) of all elements, without history
 PyObject *fast_unique(Call &call) {
   WeftTensor *x = call.tensor(0);

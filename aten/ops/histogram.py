@@ -15,7 +15,11 @@ from aten.shapes import product, show
 from aten.symbolic.unknown import unknown_size
 
 
-@op("bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor", tags=["dynamic", "library", "raises"])
+@op(
+    "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor",
+    tags=["dynamic", "library", "raises"],
+    native="structure",
+)
 def bincount(input: Meta, weights: Any, minlength: int) -> Meta:
     """How often each non-negative integer occurs (or the sum of its weights)."""
     counted = dtypes.int64 if weights is None else weights.dtype if weights.dtype is dtypes.float32 else dtypes.float64

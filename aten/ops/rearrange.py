@@ -395,7 +395,9 @@ def tile(input, dims):
     return repeat(input, [1] * (input.ndim - len(dims)) + list(dims))
 
 
-@composite("repeat_interleave(Tensor input, Any repeats=None, int? dim=None, *, int? output_size=None) -> Tensor")
+@composite(
+    "repeat_interleave(Tensor input, Any repeats=None, int? dim=None, *, int? output_size=None) -> Tensor", native="structure"
+)
 def repeat_interleave(input, repeats, dim, output_size):
     """Each element (or slice along dim) several times in a row."""
     if repeats is None:
@@ -411,7 +413,7 @@ def repeat_interleave(input, repeats, dim, output_size):
                 "repeats must have the same size as input along dim, but got repeats.size(0) = "
                 f"{repeats.shape[0]} and input.size({dim}) = {input.shape[dim]}"
             )
-        return ops.index_select(input, dim, _interleaved(repeats))
+        return ops.index_select(input, dim, repeat_interleave(repeats))
     if bool(repeats < 0):
         raise RuntimeError("repeats can not be negative")
     sizes = list(input.shape)

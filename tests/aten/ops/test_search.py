@@ -1,5 +1,7 @@
 """Searches in a sequence that another tensor sorts."""
 
+import pytest
+
 import weft
 from aten import _native
 
@@ -29,3 +31,20 @@ def test_sets_of_elements_are_found_without_python():
     turned = x.t()
     assert weft.unique_consecutive(turned).tolist() == [3, 1, 3, 2, 1, 3] and weft.unique(turned).tolist() == [1, 2, 3]
     assert weft.unique(x[:0]).tolist() == [] == weft.unique_consecutive(x[:0]).tolist()
+
+
+def test_counts_are_spread_and_counted_without_python():
+    counts = weft.tensor([2, 0, 3])
+    for f in (lambda: weft.repeat_interleave(counts), lambda: weft.bincount(counts), lambda: weft.bincount(counts, minlength=6)):
+        f()
+        _native.python_entries(True)
+        f()
+        assert _native.python_entries(True) == {}
+    assert weft.repeat_interleave(counts).tolist() == [0, 0, 2, 2, 2] == weft.repeat_interleave(counts.int()).tolist()
+    assert weft.repeat_interleave(weft.tensor([9, 2, 9, 0, 9, 3])[1::2]).tolist() == [0, 0, 2, 2, 2]
+    assert weft.repeat_interleave(counts[:0]).tolist() == []
+    assert weft.bincount(counts).tolist() == [1, 0, 1, 1] and weft.bincount(counts, minlength=6).tolist() == [1, 0, 1, 1, 0, 0]
+    assert weft.bincount(counts, weft.tensor([0.5, 1, 2])).tolist() == [1, 0, 0.5, 2]
+    for wrong, more in ((weft.repeat_interleave, {}), (weft.bincount, {}), (weft.bincount, {"minlength": -1})):
+        with pytest.raises(RuntimeError):
+            wrong(-counts if not more else counts, **more)

@@ -233,7 +233,7 @@ struct DictKeys {
 // Whether looking a str up runs no Python, and each store changes the tag (see instance_dict_tracked).
 static inline bool dict_has_only_names(PyObject *dict) {
   PyDictObject *d = (PyDictObject *)dict;
-#if PY_VERSION_HEX >= 0x030D0000
+#if PY_VERSION_HEX >= 0x030D0000 && PY_VERSION_HEX < 0x030E0000
   if (d->ma_values) return false;
 #endif
   return ((DictKeys *)d->ma_keys)->kind != 0;
@@ -244,9 +244,7 @@ static inline PyObject *dict_entry(PyObject *dict, Py_ssize_t at, PyObject *key)
   PyDictObject *d = (PyDictObject *)dict;
   DictKeys *keys = (DictKeys *)d->ma_keys;
   if (at < 0 || at >= keys->nentries || keys->entries()[2 * at] != key) return NULL;
-#if PY_VERSION_HEX < 0x030D0000
-  if (d->ma_values) return ((PyObject **)d->ma_values)[at];
-#endif
+  if (d->ma_values) return ((PyObject **)d->ma_values)[at + (PY_VERSION_HEX >= 0x030D0000)]; // (from 3.13 on behind a word of sizes)
   return keys->entries()[2 * at + 1];
 }
 

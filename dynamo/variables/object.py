@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 import types
 from typing import Any
 
@@ -194,7 +195,8 @@ class ObjectVariable(Variable):
         if found is not None:
             return frame.values.boolean(self.special(frame, "__contains__").call(frame, [item], {}).truth(frame))
         if find(frame, self.cls, "__iter__") is None and find(frame, self.cls, "__getitem__") is None:
-            text = f"argument of type '{self.type_name()}' is not iterable"
+            kind = "iterable" if sys.version_info < (3, 14) else "a container or iterable"
+            text = f"argument of type '{self.type_name()}' is not {kind}"
             raise frame.values.error(frame, TypeError, text)
         raise NotConstant(self)
 

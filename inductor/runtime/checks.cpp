@@ -21,7 +21,7 @@ static std::deque<ProgramObject *> pending; // owned
 
 static PyObject *failed(int code, const char *call) { return cuda->raise(code, call, "a compiled graph"); }
 
-static bool strict() {
+bool strict() {
   PyObject *settings = PyImport_ImportModule("aten.settings");
   PyObject *value = settings ? PyObject_GetAttrString(settings, "strict") : nullptr;
   bool out = value && PyObject_IsTrue(value) == 1;

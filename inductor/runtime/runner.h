@@ -187,6 +187,7 @@ void set_failed(ProgramObject *program, int64_t check, int64_t value, int64_t bo
 // The graph fails, with the exception that is set as its cause: an op raised what eager would raise, but not where; or an
 // argument is not what the guards promised. Interrupts and lack of memory stay what they are.
 void fail_because(ProgramObject *program);
+bool strict(); // aten.settings.strict
 void relocate_view(Call &call, int32_t buffer); // after its base has moved
 const int64_t *resolve(const Call &call, const Layout &layout, int64_t *scratch); // 2 * ndim numbers
 

@@ -100,6 +100,13 @@ def _unless_large(decompose: Callable[..., Any], first: int) -> Callable[..., An
     return decomposed
 
 
+def _if_dense(decompose: Callable[..., Any]) -> Callable[..., Any]:
+    def decomposed(*args: Any) -> Any:
+        return NotImplemented if on_cpu(args[0]) and not choices.adds_columns(args[-1]) else decompose(*args)
+
+    return decomposed
+
+
 _BAGS = ("embedding_sums", "embedding_sums_backward", "embedding_dots", "embedding_maxima")
 _DISTANCES = ("row_distances", "row_distances_backward", "row_distances_within", "row_distances_within_backward")
 _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some cases alone
@@ -117,5 +124,6 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     **dict.fromkeys(("part_maxima", "part_maxima_backward", "window_maxima_backward", "window_sums_backward"), _unless_on_cpu),
     **dict.fromkeys(("nearest", "nearest_backward", *_BAGS, *_DISTANCES), _unless_on_cpu),
     **dict.fromkeys(("recurrent_layer", "recurrent_layer_backward"), _unless_on_cpu),  # (decomposed each step is some nodes)
+    "image_of_columns": _if_dense,
     "unfold_backward": lambda fn: _unless_on_cpu(windows_added),
 }

@@ -98,6 +98,15 @@ def test_biases_by_distance_are_computed_in_32_bits(sources):
     np.testing.assert_allclose(got.numpy(), attention(q, k, v).numpy(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("stride, expected", [(1, []), (2, ["image_of_columns"])])
+def test_columns_that_stand_apart_are_added_by_the_kernel(steps, stride, expected):
+    x = weft.randn(2, 12, 49 if stride == 1 else 16)
+    f = lambda x: F.fold(x.relu(), (8, 8), 2, stride=stride) * 2
+    _, got = compiled(f, x)
+    assert steps == expected
+    np.testing.assert_allclose(got.numpy(), f(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_places_in_long_windows_are_divided_once_a_row(sources):
     x = weft.randn(4, 60, 60)
     f = lambda x: F.adaptive_max_pool2d(x, (None, 3), True)

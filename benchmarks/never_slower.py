@@ -48,10 +48,6 @@ EXCEPTIONS: dict[str, str] = {
     "g[te] ?int64 *": "bytes by comparisons of 64-bit integers: 16384 masks of 8 lanes in 28 us, eager, 64 at a time, in 20",
     "l[te] ?int64 *": "bytes by comparisons of 64-bit integers: 16384 masks of 8 lanes in 28 us, eager, 64 at a time, in 20",
     "logical_not ?int64 *": "bytes by comparisons of 64-bit integers: 16384 masks of 8 lanes in 28 us, eager, 64 at a time, in 18",
-    "index_select ?* sizes]": "along the last dim: a place is checked, taken from a register and its element put into one, "
-    "0.7 ns an element; eager checks once a call and moves one after the other, 0.4 ns",
-    "nn.functional.interpolate/nearest* ?float32 sizes]": "places by a table along the last dim, as index_select",
-    "diag_embed [float32 rows]*": "rows of 7 fill half of the lanes: 17475 matrices in 610 us instead of 210",
     "softmax [float32 sizes]*": "of one dimension: three loops of 262140 in 80 us, eager's one pass by blocks in 65",
     "unbind [*": "thousands of results: what is compiled hands out each in 0.35 us, eager in 0.27",
     "split [float32 rows]": "thousands of results: what is compiled hands out each in 0.33 us, eager in 0.26",

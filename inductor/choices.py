@@ -191,10 +191,17 @@ def keeps_attention(heads: Sequence[Any], queries: Any, keys: Any) -> bool:
     return head >= LARGE_SCORES or (head >= SOME_SCORES and prod(sizes) >= MANY_SCORES)
 
 
+def keeps_selection(x: Any, dim: int, index: Any) -> bool:
+    """Whether elements along the last dim at places that data or floats say (of a resizing) are taken by the kernel, of what is in
+    memory: it checks a place once, not at every row (nearest-exact, [44,66,88] to 132: 0.17 ms instead of 0.28)."""
+    in_memory = x.buffer_load is not None and not x.body.args
+    return in_memory and x.rank > 1 and dim % x.rank == x.rank - 1 and index.body.kind != "index"
+
+
 MOVES = ("flip", "roll", "gather", "tril", "triu")
 STOPS = ("any", "all")  # eager stops at the first element that decides
 WIDEST_ATTENTION = 128  # numbers of a query, key or value on a device: blocks of more do not fit the registers
-KEPT = ("argmax", "argmin", "cat", "cumprod", *MOVES, *STOPS)
+KEPT = ("argmax", "argmin", "cat", "cumprod", "index_select", *MOVES, *STOPS)
 
 
 def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool, few: bool) -> bool:
@@ -205,6 +212,8 @@ def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool, few: b
     `final`: nobody but the caller reads the result, so
     that nothing could be computed behind it either; `few`: nor is
     there much beside it."""
+    if name == "index_select":
+        return final and keeps_selection(*args)
     operands = [v for a in args for v in (a if isinstance(a, list) else [a]) if hasattr(v, "buffer_load")]
     if not all(v.buffer_load is not None and not v.body.args for v in operands):
         return False

@@ -158,6 +158,21 @@ def test_what_a_negative_padding_leaves_is_moved_in_pieces(mode, amounts):
     assert kernels == 1 and weft.equal(got, f(x))
 
 
+def test_elements_along_the_last_dim_are_selected_by_the_op(steps):
+    x, i = weft.randn(30, 40), weft.randint(0, 40, (50,))
+    f = lambda x, i: x.index_select(1, i)
+    _, got = compiled(f, x, i)
+    assert steps == ["index_select"] and weft.equal(got, f(x, i))
+    others = (
+        lambda x, i: x.index_select(1, i) + 1,
+        lambda x, i: (x + 1).index_select(1, i),
+        lambda x, i: x.index_select(0, i % 30),
+    )
+    for g in others:
+        _, got = compiled(g, x, i)
+        assert len(steps) == 1 and weft.equal(got, g(x, i))
+
+
 def test_triangles_of_long_rows_are_the_op():
     f = lambda x: x.tril(1)
     for side, expected in ((100, 0), (20, 1)):

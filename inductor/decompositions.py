@@ -67,13 +67,16 @@ def _seen_of_gradient(grad: Any, input: Any, *rest: Any) -> tuple[Any, Any, Any]
     return input.shape[1], grad.shape[1], grad.shape[2:]
 
 
-def _if_depthwise(decompose: Callable[..., Any], seen: Callable[..., tuple[Any, Any, Any]]) -> Callable[..., Any]:
+def _if_depthwise(
+    decompose: Callable[..., Any], seen: Callable[..., tuple[Any, Any, Any]], of_weight: bool = False
+) -> Callable[..., Any]:
     """`seen(*args)`: how many channels a convolution sees, how many it makes and of which size; its last argument is the number of
-    groups."""
+    groups. `of_weight`: it is the gradient of a weight."""
 
     def decomposed(*args: Any) -> Any:
         channels, results, places = seen(*args)
-        whole = on_cpu(args[0]) and not choices.fuses_convolution(channels, results, args[-1], list(places), args[0].dtype.name)
+        fused = choices.fuses_convolution(channels, results, args[-1], list(places), args[0].dtype.name, of_weight)
+        whole = on_cpu(args[0]) and not fused
         return NotImplemented if whole else decompose(*args)
 
     return decomposed
@@ -115,7 +118,7 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     "scaled_dot_product_attention_backward": lambda fn: _unless_large(fn, 1),
     "dropout_attention_backward": lambda fn: _unless_large(fn, 1),
     "convolution": lambda fn: _if_depthwise(fn, _seen),
-    "convolution_weight": lambda fn: _if_depthwise(fn, _seen_of_gradient),
+    "convolution_weight": lambda fn: _if_depthwise(fn, _seen_of_gradient, True),
     **dict.fromkeys(("kthvalue", "median_dim", "nanmedian_dim", "mode"), _unless_on_cpu),  # (one of a row takes no sort there)
     # Decomposed these are products with mostly zeros, or sums of what is gathered.
     **dict.fromkeys(("part_means", "part_means_backward", "resample", "resample_backward", "resample_bytes"), _unless_on_cpu),

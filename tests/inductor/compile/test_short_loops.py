@@ -98,6 +98,15 @@ def test_biases_by_distance_are_computed_in_32_bits(sources):
     np.testing.assert_allclose(got.numpy(), attention(q, k, v).numpy(), rtol=1e-4, atol=1e-5)
 
 
+def test_gradients_of_depthwise_weights_in_halves_are_the_kernel(steps):
+    x, w = (weft.randn(*sizes).to(weft.bfloat16).requires_grad_() for sizes in ((2, 8, 12, 12), (8, 1, 3, 3)))
+    f = lambda x, w: F.conv2d(x, w, padding=1, groups=8)
+    found, expected = (weft.autograd.grad(g(x, w).float().sum(), (x, w)) for g in (weft.compile(f, fullgraph=True), f))
+    assert steps == ["convolution_weight"]
+    for a, b in zip(found, expected):
+        np.testing.assert_allclose(a.float().numpy(), b.float().numpy(), rtol=2e-2, atol=1e-1)
+
+
 @pytest.mark.parametrize("stride, expected", [(1, []), (2, ["image_of_columns"])])
 def test_columns_that_stand_apart_are_added_by_the_kernel(steps, stride, expected):
     x = weft.randn(2, 12, 49 if stride == 1 else 16)

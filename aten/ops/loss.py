@@ -284,6 +284,18 @@ closed(
 )
 
 
+@composite("bce_values(Tensor input, Tensor target) -> Tensor", tags=["function_only", "hidden"], native="chain")
+def bce_values(input, target):
+    """`bce_core`, and its gradients, in one pass."""
+    return ops.bce_core(input, target)
+
+
+@composite("bce_logits_values(Tensor input, Tensor target) -> Tensor", tags=["function_only", "hidden"], native="chain")
+def bce_logits_values(input, target):
+    """(1 - target) * input - log(sigmoid(input)), and its gradients, in one pass."""
+    return (1 - target) * input - ops.logsigmoid_core(input)
+
+
 @composite(
     "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any reduce=None, "
     "str reduction='mean') -> Tensor",
@@ -300,7 +312,7 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
     if category(target.dtype) < 2:
         found, expected = TYPE_NAMES[target.dtype.name], TYPE_NAMES[input.dtype.name]
         raise RuntimeError(f"Found dtype {found} but expected {expected}")
-    loss = ops.bce_core(input, target)
+    loss = bce_values(input, target)
     return reduce_loss(loss if weight is None else loss * weight, old_reduction(reduction, size_average, reduce))
 
 
@@ -316,11 +328,10 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
     if category(target.dtype) < 2:
         found, expected = TYPE_NAMES[target.dtype.name], TYPE_NAMES[input.dtype.name]
         raise RuntimeError(f"result type {expected} can't be cast to the desired output type {found}")
-    logs = ops.logsigmoid_core(input)
     if pos_weight is None:
-        loss = (1 - target) * input - logs
+        loss = bce_logits_values(input, target)
     else:
-        loss = (1 - target) * input - (1 + (pos_weight - 1) * target) * logs
+        loss = (1 - target) * input - (1 + (pos_weight - 1) * target) * ops.logsigmoid_core(input)
     return reduce_loss(loss if weight is None else loss * weight, old_reduction(reduction, size_average, reduce))
 
 

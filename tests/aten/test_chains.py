@@ -14,7 +14,7 @@ from aten.tensor import from_numpy
 OPERANDS = {
     "threshold": (0.1, 0.3),
     "huber_values": ("t", 0.7),
-    **dict.fromkeys("mse_values l1_values".split(), ("t",)),
+    **dict.fromkeys("mse_values l1_values bce_values bce_logits_values".split(), ("t",)),
     "smooth_l1_values": ("t", 0.7),
     "lerp": ("t", 0.3),
     "addcmul": ("t", "t"),

@@ -126,6 +126,9 @@ Permission may_compile(CodeState *state, PyCodeObject *code, PyObject *config) {
   return kBeyondLimit;
 }
 
+// The object, kept until `owned` ends.
+static PyObject *own(Owned &owned, PyObject *o) { return owned.items.push_back(Py_NewRef(o)), o; }
+
 // The argument slots by name: a new dict.
 static PyObject *named_arguments(PyCodeObject *code, PyObject *const *args) {
   PyObject *values = PyDict_New();
@@ -138,9 +141,10 @@ static PyObject *named_arguments(PyCodeObject *code, PyObject *const *args) {
 bool tell_inconsistent(CodeState *state, PyCodeObject *code, PyFunctionObject *func, PyObject *const *args) {
   Suspended off;
   PyObject *values = named_arguments(code, args);
-  PyObject *entry = state->entries.empty() ? Py_None : (PyObject *)state->entries[0];
-  PyObject *told = values ? PyObject_CallMethod(compiler, "guards_inconsistent", "OOOO", (PyObject *)code, (PyObject *)func,
-                                                values, entry)
+  Owned owned;
+  PyObject *entry = own(owned, state->entries.empty() ? Py_None : (PyObject *)state->entries[0]);
+  PyObject *told = values ? PyObject_CallMethod(own(owned, compiler), "guards_inconsistent", "OOOO", (PyObject *)code,
+                                                (PyObject *)func, values, entry)
                           : NULL;
   Py_XDECREF(values);
   Py_XDECREF(told);
@@ -173,8 +177,10 @@ int compile_frame(CodeState *state, PyCodeObject *code, PyFunctionObject *func, 
   state->kind = kTracked;
   state->compiling = PyThread_get_thread_ident();
   Py_INCREF(code);
-  PyObject *made = PyObject_CallMethod(compiler, "compile_frame", "OOOOO", (PyObject *)code, (PyObject *)func, values, config,
-                                       state->record);
+  Owned owned; // looking the method up may import the compiler, and let a thread in that resets everything
+  PyObject *record = own(owned, state->record);
+  PyObject *made = PyObject_CallMethod(own(owned, compiler), "compile_frame", "OOOOO", (PyObject *)code, (PyObject *)func, values,
+                                       config, record);
   state->compiling = 0;
   Py_DECREF(values);
   int result = 0;

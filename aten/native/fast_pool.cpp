@@ -234,6 +234,7 @@ PyObject *fast_avg_pool(Call &call) {
   if (!p.join || !p.copy || !p.divide) return UNHANDLED;
   Ref out(prepare_pool(&p.w, call, false));
   if (!out) return not_made();
+  if (call.op->code == 3 && (p.w.kernel[0] > p.w.size[0] || p.w.kernel[1] > p.w.size[1] || p.w.kernel[2] > p.w.size[2])) return UNHANDLED;  // an error
   p.uneven = !divisor && (p.w.beyond || !p.w.of_padding);
   Ref count(PyFloat_FromDouble(divisor ? (double)divisor : (double)(p.w.kernel[0] * p.w.kernel[1] * p.w.kernel[2])));
   if (!count || !write_scalar(p.count, WEFT_DTYPE(x), count.get())) return nullptr;

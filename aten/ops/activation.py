@@ -148,7 +148,8 @@ def _gated(x, dim):
 @op("glu_core(Tensor input, int dim) -> Tensor", tags=["fused", "function_only", "hidden"])
 def glu_core(input: Meta, dim: int) -> Meta:
     """The first half along a dim times the sigmoid of the second."""
-    return input.like(sizes=(*input.sizes[:dim], input.sizes[dim] // 2, *input.sizes[dim + 1 :]))
+    half = (*input.sizes[:dim], input.sizes[dim] // 2, *input.sizes[dim + 1 :])
+    return pointwise_meta(Meta(input.dtype, input.device, half, input.strides))
 
 
 @op("glu_core_backward(Tensor grad, Tensor input, int dim) -> Tensor", tags=["fused", "function_only", "hidden"])

@@ -57,7 +57,7 @@ def scaled_dot_product_attention(
 def _(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
     if attn_mask is not None and is_causal:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-    if attn_mask is not None and attn_mask.dtype is not dtypes.bool and attn_mask.dtype is not query.dtype:
+    if attn_mask is not None and attn_mask.dtype not in (dtypes.bool, dtypes.float32, query.dtype):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
             f"{attn_mask.dtype.name} and  query.dtype: {query.dtype.name} instead."
@@ -126,8 +126,8 @@ def _product(left: Any, right: Any) -> Any:
     return ops.cast(product, dtypes.float32) if product.dtype.itemsize == 2 else product
 
 
-def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
-    """softmax(query @ key^T * scale), of halves as float32."""
+def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float, again: bool = False) -> Any:
+    """softmax(query @ key^T * scale), of halves as float32. again: derivatives will be taken, to which NaN times 0 is NaN."""
     half = query.dtype.itemsize == 2
     scores = _product(query, key) * scale if half else _product(query * scale, key)
     if causal:
@@ -137,7 +137,7 @@ def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any
     weights = ops.softmax(scores, -1)
     if mask is not None and not causal and not is_empty(key.shape[-2]):  # a row that sees nothing attends to nothing
         empty = ops.eq(ops.amax(scores, [-1], True), -math.inf)
-        weights = ops.where(empty, 0.0, weights)
+        weights = ops.where(empty, 0.0, ops.softmax(ops.where(empty, 0.0, scores), -1) if again else weights)
     return weights
 
 
@@ -160,7 +160,7 @@ def _(g, needs, query, key, value, attn_mask, out, is_causal, scale):
 
 def _gradients(g, needs, query, key, value, attn_mask, is_causal, scale, dropped=lambda x: x):
     """The weights are made again; dS = P * (dP - sum(dP * P)). `dropped`: what becomes of them, and of their gradient."""
-    p = _weights(query, key, attn_mask, is_causal, scale)
+    p = _weights(query, key, attn_mask, is_causal, scale, _native.is_grad_enabled())
     gq = gk = gv = gm = None
     if needs[2]:
         gv = _as(dropped(p), g).transpose(-2, -1) @ g
@@ -215,8 +215,14 @@ def _(grad, query, key, value, attn_mask, output, is_causal, scale, p, seed, off
     return _gradients(grad, (True, True, True, False), query, key, value, attn_mask, is_causal, scale, dropped)[:3]
 
 
+def _like_scores(mask: Any, q: np.ndarray) -> Any:
+    """A mask as kernels take it: a float32 one may be given for scores of any dtype."""
+    return mask if mask is None or mask.dtype == bool else mask.astype(q.dtype, copy=False)
+
+
 @scaled_dot_product_attention_backward.kernel
 def _(outs, g, q, k, v, mask, out, is_causal, scale):
+    mask = _like_scores(mask, q)
     given = [x if x is None else _native.from_numpy(x) for x in (*outs, g, q, k, v, mask, out)]
     if _native.attention_derivative_into(*given, is_causal, scale):
         return
@@ -229,6 +235,7 @@ def _(outs, g, q, k, v, mask, out, is_causal, scale):
 
 @scaled_dot_product_attention.kernel
 def _(out, q, k, v, mask, dropout_p, is_causal, scale):
+    mask = _like_scores(mask, q)
     given = [x if x is None else _native.from_numpy(x) for x in (out, q, k, v, mask)]
     if not _native.attention_into(*given, is_causal, scale):
         np.matmul(_softmax_of_scores(q, k, mask, is_causal, scale), v, out=out)

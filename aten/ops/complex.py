@@ -133,7 +133,8 @@ def angle(input):
     x = input if category(input.dtype) >= 2 else input.to(dtypes.get_default_dtype())
     recorded = _native.is_grad_enabled() and (x.requires_grad or _native.is_tracer(x))
     own = x.detach() if recorded else x
-    made = ops.where(ops.isnan(own), math.nan, ops.where(own < 0, math.pi, 0.0))
+    zero = ops.zeros([], dtype=x.dtype, device=x.device)  # (two numbers would be of the default dtype)
+    made = ops.where(ops.isnan(own), math.nan, ops.where(own < 0, math.pi, zero))
     return ops.flat_in(x, made) if recorded else made
 
 

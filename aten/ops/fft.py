@@ -107,12 +107,16 @@ def _(g, dim, last, scale):
     return gx * _weights(gx, dim[-1], last, 2.0)
 
 
+def _check_points(n: Any) -> None:
+    if n < 1:
+        raise RuntimeError(f"Invalid number of data points ({n}) specified")
+
+
 def _resized(x: Any, dims: list[int], sizes: list[int]) -> Any:
     """Cut or filled up with zeros to these sizes."""
     pad = [0] * (2 * x.ndim)
     for d, n in zip(dims, sizes):
-        if n < 1:
-            raise RuntimeError(f"Invalid number of data points ({n}) specified")
+        _check_points(n)
         pad[2 * (x.ndim - 1 - d) + 1] = n - x.shape[d]
     return ops.constant_pad_nd(x, pad, 0) if any(pad) else x
 
@@ -131,6 +135,8 @@ def _arguments(x: Any, s: Any, dim: Any, norm: str | None) -> tuple[list[int], l
         raise RuntimeError("FFT dims must be unique")
     s = [-1] * len(dims) if s is None else _each(s)
     sizes = [x.shape[d] if n in (-1, None) else n for d, n in zip(dims, s)]
+    for n in sizes:
+        _check_points(n)
     return dims, sizes, norm
 
 

@@ -22,7 +22,8 @@ from aten.symbolic.unknown import unknown_size
 )
 def bincount(input: Meta, weights: Any, minlength: int) -> Meta:
     """How often each non-negative integer occurs (or the sum of its weights)."""
-    counted = dtypes.int64 if weights is None else weights.dtype if weights.dtype is dtypes.float32 else dtypes.float64
+    plain = weights is None or (type(input.numel()) is int and input.numel() == 0)  # of nothing counts, weights or not
+    counted = dtypes.int64 if plain else weights.dtype if weights.dtype is dtypes.float32 else dtypes.float64
     return Meta(counted, input.device, (unknown_size("the sizes of bincount() depend on the data"),), (1,))
 
 
@@ -36,8 +37,10 @@ def _(x, weights, minlength):
         raise RuntimeError("minlength should be >= 0")
     if weights is not None and weights.shape != x.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    result = np.bincount(x.astype(np.int64), weights, minlength)
-    return result.astype(np.int64 if weights is None else weights.dtype if weights.dtype == np.float32 else np.float64)
+    if weights is None or not x.size:
+        return np.bincount(x.astype(np.int64), None, minlength).astype(np.int64)
+    result = np.bincount(x.astype(np.int64), weights.real if weights.dtype.kind == "c" else weights, minlength)
+    return result.astype(weights.dtype if weights.dtype == np.float32 else np.float64)
 
 
 @op("histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", tags=["library", "raises", "constant"])

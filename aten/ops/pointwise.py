@@ -552,7 +552,12 @@ def _(input, other, rounding_mode):
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
     if all(category(t.dtype if hasattr(t, "dtype") else number_dtype(t)) < 2 for t in (input, other)):
         return _truncated_quotient(input, other)
-    return ops.trunc(ops.div(input, other))
+    tensors = [t for t in (input, other) if hasattr(t, "dtype")] if _native.is_grad_enabled() else []
+    recorded = [t for t in tensors if t.requires_grad or _native.is_tracer(t)]
+    made = ops.trunc(ops.div(*[t.detach() if any(t is r for r in recorded) else t for t in (input, other)]))
+    for t in recorded:  # (the derivatives of the quotient times 0 are no 0 where it is infinite)
+        made = ops.flat_in(t, made)
+    return made
 
 
 def _truncated_quotient(x, y):

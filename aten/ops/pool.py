@@ -1,11 +1,13 @@
 """Pooling of images and sequences, as composites, but for means of unequal parts."""
 
+import functools
+import itertools
 import math
 from typing import Any
 
 from aten import _native
 from aten import dtype as dtypes
-from aten.meta import Meta
+from aten.meta import Meta, exceeds
 from aten.op import composite, op, ops, registry
 from aten.ops.by_definition import by_definition
 from aten.ops.conv import padded, spread_over, windows
@@ -66,7 +68,12 @@ def _prepare(
         if name.startswith("max_pool1d"):
             raise RuntimeError(f"max_pool1d: {given} with optional 0 dim batch size for input, but got:{show(input.shape)}")
         raise RuntimeError(f"{name}: {given}, but got input of size {show(input.shape)}")
-    if name.startswith("max") and any(is_empty(s) for s in input.shape[input.ndim - n - 1 :]):
+    if any(is_empty(s) for s in input.shape[input.ndim - n - 1 :]):
+        if name == "avg_pool3d":
+            raise RuntimeError(
+                "avg_pool3d(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+                f"{show(input.shape)}"
+            )
         raise RuntimeError(
             f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
             f"{show(input.shape)}"
@@ -76,6 +83,9 @@ def _prepare(
     padding, dilation = spread_over(padding, n, "padding"), spread_over(dilation, n, "dilation")
     _check_windows(name, kernel, stride, padding, dilation)
     sizes = list(input.shape[input.ndim - n :])
+    if name == "avg_pool3d" and any(exceeds(k, s) for k, s in zip(kernel, sizes)):  # whatever the padding
+        image, window = (" ".join(f"{k}{d}: {s}" for d, s in zip("THW", of)) for k, of in (("", sizes), ("k", kernel)))
+        raise RuntimeError(f"input image ({image}) smaller than kernel size ({window})")
     out = [_places(*args, ceil_mode) for args in zip(sizes, kernel, stride, padding, dilation)]
     if any(o < 1 for o in out):
         raise RuntimeError(f"Given input size: {show(input.shape)}. Calculated output size: {show(out)}. Output size is too small")
@@ -191,9 +201,7 @@ def _(g, places, sizes):
     f"window_sums(Tensor input, {_WINDOWS}, int[] after, int[] outs) -> Tensor",
     tags=["fused", "function_only", "hidden"],
 )
-def window_sums(
-    input: Meta, kernel: list[Any], stride: list[Any], padding: list[Any], after: list[Any], outs: list[Any]
-) -> Meta:
+def window_sums(input: Meta, kernel: list[Any], stride: list[Any], padding: list[Any], after: list[Any], outs: list[Any]) -> Meta:
     """Sums of the windows of the last dims, which have so many zeros before and behind."""
     return input.like(sizes=(*input.sizes[: len(input.sizes) - len(outs)], *outs))
 
@@ -204,7 +212,20 @@ def _(input, kernel, stride, padding, after, outs):
     return ops.sum(flat, [-1], dtype=input.dtype)
 
 
-window_sums.kernel(by_definition(lambda *args: window_sums.decompose_fn(*args)))
+def _sums_in_order(input: Any, kernel: list[int], stride: list[int], padding: list[int], after: list[int], outs: list[int]) -> Any:
+    """Rows of a window added up one by one, then their elements, as eager's pools do: the same bits."""
+    n, x = len(outs), ops.cast(input, dtypes.float32) if input.dtype.itemsize == 2 else input
+    if not input.dtype.is_floating_point:
+        return window_sums.decompose_fn(input, kernel, stride, padding, after, outs)
+    x = padded(x, [*padding[:-1], 0], [*after[:-1], 0], -0.0)  # rows outside are left out: to -0 a number is added as it is
+    x = padded(x, [0] * (n - 1) + padding[-1:], [0] * (n - 1) + after[-1:])
+    seen = lambda x, d, tap: ops.slice(x, x.ndim - n + d, tap, tap + (outs[d] - 1) * stride[d] + 1, stride[d])
+    taps = itertools.product(*[range(k) for k in kernel[:-1]])
+    rows = functools.reduce(ops.add, (functools.reduce(lambda x, at: seen(x, *at), enumerate(tap), x) for tap in taps))
+    return ops.cast(functools.reduce(ops.add, (seen(rows, n - 1, tap) for tap in range(kernel[-1]))), input.dtype)
+
+
+window_sums.kernel(by_definition(_sums_in_order))
 
 
 @window_sums.vjp

@@ -430,12 +430,12 @@ def _interleaved(counts: Any) -> Any:
         times = counts.detach().numpy()
         if times.min(initial=0) < 0:
             raise RuntimeError("repeats can not be negative")
-        return _native.from_numpy(np.repeat(np.arange(len(times)), times))
+        return _native.from_numpy(np.repeat(np.arange(len(times), dtype=times.dtype), times))
     if plain and bool((counts < 0).any()):
         raise RuntimeError("repeats can not be negative")
     ends = ops.cumsum(counts, 0)
     total = ends[-1].item() if ends.numel() else 0
-    return ops.searchsorted(ends, ops.arange(total), right=True)
+    return ops.searchsorted(ends, ops.arange(total), right=True).to(counts.dtype)
 
 
 @composite("meshgrid(Tensor[*] tensors, *, str? indexing=None) -> Tensor[]", tags=["function_only"])

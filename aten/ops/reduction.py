@@ -503,7 +503,7 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
         total = sum(size**p, dims, keepdim)
     zero = ops.eq(total, 0)
     norm = where(zero, 0.0 if p > 0 else float("inf"), where(zero, 1.0, total) ** (1 / p))
-    return where(ops.any(nothing, dims, keepdim), 0.0, norm) if p <= 0 else norm
+    return where(ops.any(nothing, dims, keepdim) & ops.eq(total, total), 0.0, norm) if p <= 0 else norm  # (a NaN stays)
 
 
 @composite(

@@ -502,6 +502,11 @@ def _(g, dim):
 def unique(input, sorted, return_inverse, return_counts, dim):
     """Different elements (or slices along dim) in order; with their places and numbers if asked."""
     dim = None if dim is None else wrap_dim(dim, input.ndim)
+    if dim is not None and any(is_empty(s) for d, s in enumerate(input.shape) if d != dim):
+        several = is_empty(input.shape[dim])
+        what = "There are 0 sized dimensions, and they aren't selected"
+        what = "Number of zero sized dimensions is more than one" if several else what
+        raise RuntimeError(f"{what}, so unique cannot be applied")
     values, inverse, counts = unique_dim(input, dim, return_inverse, return_counts)
     return _some(values, inverse, counts, return_inverse, return_counts)
 

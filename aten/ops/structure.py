@@ -59,6 +59,8 @@ def _is_nothing(t: Any, asks: bool = False) -> bool:
 @cat.normal
 def _(tensors, dim):
     ndim = max(t.ndim for t in tensors)
+    if ndim == 1 and all(_is_nothing(t) for t in tensors):  # nothing along any dim
+        return tensors, 0
     return tensors, wrap_dim(dim, ndim)
 
 
@@ -154,7 +156,8 @@ roll.batch(lambda n, dims, x, shifts, at: (roll(to_front(x, dims[0]), shifts, [d
 @op("constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor", tags=["structure", "function_only"])
 def constant_pad_nd(input: Meta, pad: list[Any], value: Any) -> Meta:
     """`value` added around: pad = (last dim before, after, second last before, …); negative amounts cut."""
-    element(value, input.dtype)
+    if any(type(p) is not int or p > 0 for p in pad):
+        element(value, input.dtype)
     if len(pad) % 2:
         raise RuntimeError("Length of pad must be even but instead it equals " + str(len(pad)))
     if len(pad) > 2 * input.ndim:
@@ -165,6 +168,9 @@ def constant_pad_nd(input: Meta, pad: list[Any], value: Any) -> Meta:
     sizes = list(input.sizes)
     for k in range(len(pad) // 2):
         d = input.ndim - 1 - k
+        for cut in pad[2 * k : 2 * k + 2]:  # before anything is added
+            if type(cut) is int and cut < 0 and exceeds(-cut, sizes[d]):
+                raise RuntimeError("narrow(): length must be non-negative.")
         sizes[d] = sizes[d] + pad[2 * k] + pad[2 * k + 1]
         if exceeds(0, sizes[d]):
             raise RuntimeError(
@@ -177,7 +183,8 @@ def constant_pad_nd(input: Meta, pad: list[Any], value: Any) -> Meta:
 
 @constant_pad_nd.kernel
 def _(out, x, pad, value):
-    out[...] = as_number(value, out.dtype)
+    if any(p > 0 for p in pad):
+        out[...] = as_number(value, out.dtype)
     source, target = [np.s_[:]] * x.ndim, [np.s_[:]] * x.ndim
     for k in range(len(pad) // 2):
         d, before, after = x.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]

@@ -1,5 +1,7 @@
 """real, imag, view_as_real and view_as_complex show the memory of their tensor: answers as PyTorch's (literals)."""
 
+import math
+
 import pytest
 
 import weft
@@ -84,3 +86,15 @@ def test_directions_are_complex_numbers_of_size_one():
     assert weft.view_as_real(found)[:3].allclose(weft.tensor([[0.6, 0.8], [0, 0], [-1, 0]]))
     assert weft.view_as_real(found).signbit().tolist()[3:] == [[False, False], [False, True]]
     assert weft.autograd.gradcheck(lambda z: z.sgn(), (weft.tensor([1 + 2j, 3 - 1j], dtype=weft.complex128, requires_grad=True),))
+
+
+@pytest.mark.parametrize("dtype", [weft.float16, weft.bfloat16, weft.float32, weft.float64], ids=str)
+@pytest.mark.parametrize("grad", [False, True])
+def test_angles_of_reals_have_their_dtype(dtype, grad):
+    x = weft.tensor([1.0, -2.0, math.nan, -0.0], dtype=dtype, requires_grad=grad)
+    for f in (weft.angle, weft.compile(weft.angle, fullgraph=True)):
+        for at in (x, x[1]):
+            found = f(at)
+            assert found.dtype is dtype and found.requires_grad is grad
+            assert found.reshape(-1)[at.ndim].item() == weft.tensor(math.pi, dtype=dtype).item()  # not that of float32
+    assert weft.angle(weft.tensor([True, False])).dtype is weft.float32

@@ -212,3 +212,32 @@ def test_means_of_unequal_parts(sizes, outs):
     assert weft.autograd.gradcheck(lambda x: pool(x, outs), x) and weft.autograd.gradgradcheck(lambda x: pool(x, outs), x)
     compiled = weft.compile(lambda x: pool(x, outs), fullgraph=True)
     assert weft.allclose(compiled(x), wanted)
+
+
+def test_quotients_rounded_towards_zero_have_no_slope():
+    x = weft.tensor([1.0, math.nan, math.inf, 2.0], requires_grad=True)
+    y = weft.tensor([0.0, 1.0, 2.0, math.nan], requires_grad=True)
+    cut = lambda x, y: weft.div(x, y, rounding_mode="trunc")
+    for f in (cut, weft.compile(cut, fullgraph=True)):
+        for g in weft.autograd.grad(f(x, y).sum(), (x, y)):
+            assert g.tolist() == [0, 0, 0, 0]
+
+
+def test_a_negative_norm_of_nan_and_0_is_nan():
+    norm = lambda x: weft.linalg.vector_norm(x, -1, 1)
+    x = weft.tensor([[0.0, math.nan, 1.0], [0.0, 2.0, 1.0]])
+    for f in (norm, weft.compile(norm, fullgraph=True)):
+        assert str(f(x).tolist()) == "[nan, 0.0]"
+
+
+def test_nothing_joined_along_any_dim_is_nothing():
+    for dim in (0, 1, -3):
+        assert weft.cat([weft.zeros(0), weft.zeros(0)], dim).shape == (0,)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        weft.cat([weft.zeros(1)], 1)
+
+
+def test_transforms_of_no_points_are_refused_whatever_the_norm():
+    for norm in ("ortho", "forward", "backward"):
+        with pytest.raises(RuntimeError, match=r"Invalid number of data points \(0\)"):
+            weft.fft.fft2(weft.zeros(3, 0), norm=norm)

@@ -43,3 +43,12 @@ def test_glu_twice_differentiated_mapped_and_compiled():
         (found,) = weft.autograd.grad(compiled(x).sum(), x)
         (expected,) = weft.autograd.grad(glu(x).sum(), x)
         assert weft.equal(found, expected) if exact else weft.allclose(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.bfloat16], ids=str)
+def test_halves_lie_as_what_they_are_halves_of(dtype):
+    x = weft.zeros(4, 5, 6, 8, dtype=dtype).to(memory_format=weft.channels_last)
+    glu = lambda x: weft.nn.functional.glu(x, 0)
+    for f in (glu, weft.compile(glu, fullgraph=True)):
+        assert f(x).stride() == (240, 1, 40, 5)
+        assert f(x[:, :, 0, :].transpose(1, 2)).stride() == (40, 5, 1)

@@ -75,3 +75,29 @@ def test_softmax_of_what_a_mask_leaves():
     for mask, kind, text in wrong:
         with pytest.raises(RuntimeError, match=text):
             weft._masked_softmax(scores, mask, 3, kind)
+
+
+@pytest.mark.parametrize("dtype", [weft.float16, weft.bfloat16, weft.float64], ids=str)
+def test_masks_of_float32_are_for_queries_of_any_dtype(dtype):
+    weft.manual_seed(0)
+    q, k, v = (weft.randn(2, n, 4).to(dtype).requires_grad_() for n in (3, 5, 5))
+    mask = weft.randn(3, 5).requires_grad_()
+    attend = lambda q, k, v, m: weft.nn.functional.scaled_dot_product_attention(q, k, v, m)
+    expected = attend(*(t.detach().double() for t in (q, k, v)), mask.double())
+    for f in (attend, weft.compile(attend, fullgraph=True)):
+        found = f(q, k, v, mask)
+        assert found.dtype is dtype and weft.allclose(found.double(), expected, rtol=0.05, atol=0.02)
+        slopes = weft.autograd.grad(found.float().sum(), (q, mask))
+        assert [g.dtype for g in slopes] == [dtype, weft.float32]
+    with pytest.raises(RuntimeError, match="Expected attn_mask dtype"):
+        attend(q.detach().float(), k.detach().float(), v.detach().float(), mask.double())
+
+
+def test_second_derivatives_where_a_row_sees_nothing():
+    weft.manual_seed(0)
+    q, k, v = (weft.randn(1, n, 4, dtype=weft.float64).requires_grad_() for n in (2, 3, 3))
+    mask = weft.tensor([[True, False, True], [False, False, False]])
+    y = weft.nn.functional.scaled_dot_product_attention(q, k, v, mask)
+    slopes = weft.autograd.grad((y * y).sum(), (q, k), create_graph=True)
+    again = weft.autograd.grad(sum((g * g).sum() for g in slopes), (q, k, v))
+    assert all(g.isfinite().all() for g in again) and again[0][0, 1].tolist() == [0, 0, 0, 0] and again[1].abs().sum() > 0

@@ -1,5 +1,7 @@
 """Padding by reflection, repetition and wrapping round, against NumPy, forward and backward."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -35,3 +37,17 @@ def test_pad(mode, pad, dynamic):
 def test_sizes_that_do_not_go_with_the_padding_are_refused(mode, dims, count, error):
     with pytest.raises(error):
         weft.nn.functional.pad(weft.ones([3] * dims), [1] * count, mode)
+
+
+def test_what_is_cut_is_cut_before_anything_is_added():
+    for pad in ((-3, 4), (4, -3)):
+        with pytest.raises(RuntimeError, match="narrow"):
+            weft.nn.functional.pad(weft.zeros(2, 2), pad)
+    assert weft.nn.functional.pad(weft.ones(2, 2), (-2, 1)).tolist() == [[0], [0]]
+
+
+def test_a_value_that_is_nowhere_put_may_be_any():
+    x = weft.tensor([1, 2, 3], dtype=weft.int8)
+    assert weft.nn.functional.pad(x, (-1, 0), value=math.inf).tolist() == [2, 3]
+    with pytest.raises((RuntimeError, OverflowError)):
+        weft.nn.functional.pad(x, (1, 0), value=math.inf)

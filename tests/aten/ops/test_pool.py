@@ -119,3 +119,31 @@ def test_places_of_the_largest_elements_follow_padding_and_nan():
     values, places = weft.nn.functional.max_pool2d(x, 2, 1, 1, return_indices=True)
     assert places.tolist() == [[[0, 0, 2, 3, 3], [4, 4, 6, 3, 3], [4, 4, 6, 6, 7]]]
     assert np.array_equal(values.numpy().reshape(-1), x.numpy().reshape(-1)[places.numpy().reshape(-1)], equal_nan=True)
+
+
+@pytest.mark.parametrize("args", [(3, 1), (3, 2, 1, False, False), (2, 2, 1, True, True)], ids=str)
+@pytest.mark.parametrize("name, sizes", [("avg_pool1d", (2, 3, 31)), ("avg_pool2d", (2, 3, 9, 11)), ("avg_pool3d", (3, 5, 7, 6))])
+def test_means_are_added_up_in_one_order(name, sizes, args):
+    """Recorded and exact, or of a layout that eager's pass does not take: the same bits."""
+    weft.manual_seed(0)
+    x = weft.randn(sizes)
+    x[x.abs() < 0.4] = -0.0
+    pool = lambda x: getattr(weft.nn.functional, name)(x, *args)
+    expected = pool(x)
+    weft.compiler.reset()
+    recorded = weft.compile(pool, fullgraph=True, options={"exact": True})(x.clone().requires_grad_())
+    turned = pool(x.transpose(-1, -2).contiguous().transpose(-1, -2))
+    for found in (recorded.detach(), turned):
+        assert weft.equal(found, expected) and weft.equal(found.signbit(), expected.signbit())
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64, weft.int64], ids=str)
+def test_means_of_nothing_and_of_images_smaller_than_a_window_are_refused(dtype):
+    f = weft.nn.functional
+    with pytest.raises(RuntimeError, match=r"input image \(T: 2 H: 4 W: 4\) smaller than kernel size \(kT: 3 kH: 3 kW: 3\)"):
+        f.avg_pool3d(weft.zeros(1, 1, 2, 4, 4, dtype=dtype), 3, 1, 1)
+    with pytest.raises(RuntimeError, match="non-batch dimensions to have positive length"):
+        f.avg_pool3d(weft.zeros(2, 0, 4, 4, 4, dtype=dtype), 3, 1, 1)
+    with pytest.raises(RuntimeError, match=r"Expected 3D or 4D \(batch mode\) tensor with optional 0 dim batch size"):
+        f.avg_pool2d(weft.zeros(2, 0, 4, 4, dtype=dtype), 3, 1, 1)
+    assert f.avg_pool2d(weft.zeros(0, 2, 4, 4, dtype=dtype), 3, 1, 1).shape == (0, 2, 4, 4)

@@ -48,3 +48,24 @@ def test_counts_are_spread_and_counted_without_python():
     for wrong, more in ((weft.repeat_interleave, {}), (weft.bincount, {}), (weft.bincount, {"minlength": -1})):
         with pytest.raises(RuntimeError):
             wrong(-counts if not more else counts, **more)
+
+
+def test_places_of_counts_have_the_dtype_of_the_counts():
+    for counts in (weft.tensor([2, 0, 3]), weft.tensor([2, 0, 3], dtype=weft.int32)):
+        for f in (weft.repeat_interleave, weft.compile(weft.repeat_interleave)):
+            assert f(counts).dtype is counts.dtype and f(counts).tolist() == [0, 0, 2, 2, 2]
+
+
+def test_weights_of_counts_may_be_complex_or_of_nothing():
+    x = weft.tensor([1, 2, 2])
+    found = weft.bincount(x, weft.tensor([1 + 2j, 1, 2j]))
+    assert found.dtype is weft.float64 and found.tolist() == [0, 1, 1]
+    assert weft.bincount(x[:0], weft.ones(0), 2).dtype is weft.int64
+
+
+def test_slices_without_elements_are_no_set():
+    with pytest.raises(RuntimeError, match="0 sized dimensions, and they aren't selected"):
+        weft.unique(weft.zeros(3, 0, 2), dim=0)
+    with pytest.raises(RuntimeError, match="more than one"):
+        weft.unique(weft.zeros(0, 0), dim=0)
+    assert weft.unique(weft.zeros(0, 2), dim=0).shape == (0, 2)

@@ -7,7 +7,7 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.meta import Meta, known_equal
-from aten.op import composite, op, ops
+from aten.op import composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
 from aten.ops.formats import keep_channels
 from aten.promotion import TYPE_NAMES, category
@@ -98,6 +98,7 @@ def _moments(x: Any, dims: list[int], keepdim: bool = False) -> Any:
 
 
 @layer_norm.decompose
+@widened
 def _(x, normalized_shape, weight, bias, eps):
     variance, mean = _moments(x, _last(x, normalized_shape), True)
     y = (x - mean) * (variance + eps).rsqrt()
@@ -116,6 +117,7 @@ def _(g, needs, input, normalized_shape, weight, bias_meta, eps):
     """With y = (x - mean) * rstd and h = g * weight: gx = rstd * (h - mean(h) - y * mean(h * y))."""
     last, first = _last(input, normalized_shape), _first(input, normalized_shape)
     gx = gw = None
+    kinds, (g, input, weight) = (input, weight, bias_meta), (x if x is None else _wide(x) for x in (g, input, weight))
     if needs[0] or needs[2]:
         variance, mean = _moments(input, last, True)
         rstd = (variance + eps).rsqrt()
@@ -126,7 +128,7 @@ def _(g, needs, input, normalized_shape, weight, bias_meta, eps):
     if needs[2]:
         gw = ops.sum(g * y, first) if first else g * y
     gb = (ops.sum(g, first) if first else g) if needs[3] else None
-    return gx, gw, gb
+    return tuple(made if made is None else _like(made, kind) for made, kind in zip((gx, gw, gb), kinds))
 
 
 @op(
@@ -161,6 +163,7 @@ def _(out, x, normalized_shape, weight, eps):
 
 
 @rms_norm.decompose
+@widened
 def _(x, normalized_shape, weight, eps):
     y = x * (ops.mean(x * x, _last(x, normalized_shape), True) + eps).rsqrt()
     return y if weight is None else _like(y * weight, x)
@@ -170,6 +173,7 @@ def _(x, normalized_shape, weight, eps):
 def _(g, needs, input, normalized_shape, weight, eps):
     """With y = x * r and h = g * weight: gx = r * (h - y * mean(h * y))."""
     last, first = _last(input, normalized_shape), _first(input, normalized_shape)
+    kinds, (g, input, weight) = (input, weight), (x if x is None else _wide(x) for x in (g, input, weight))
     r = (ops.mean(input * input, last, True) + eps).rsqrt().conj()
     y = input.conj() * r
     gx = gw = None
@@ -178,7 +182,7 @@ def _(g, needs, input, normalized_shape, weight, eps):
         gx = r * (h - y * ops.mean(h * y, last, True))
     if needs[2]:
         gw = ops.sum(g * y, first) if first else g * y
-    return gx, gw
+    return tuple(made if made is None else _like(made, kind) for made, kind in zip((gx, gw), kinds))
 
 
 def _batch_affine(made: Any) -> Any:
@@ -283,6 +287,7 @@ def _of_groups(reduce: Any, x: Any, groups: Any, over_samples: bool) -> Any:
 
 
 @channel_norm.decompose
+@widened
 def _(input, weight, bias, groups, over_samples, eps):
     variance, mean = _of_groups(_moments, input, groups, over_samples)
     y = (input - _spread(mean, input, groups, over_samples)) * _spread((variance + eps).rsqrt(), input, groups, over_samples)
@@ -290,6 +295,7 @@ def _(input, weight, bias, groups, over_samples, eps):
 
 
 @channel_norm_backward.decompose
+@widened
 def _(grad, input, weight, groups, over_samples, eps):
     """As layer_norm's: gx = rstd * (h - mean(h) - y * mean(h * y)) with h = g * weight."""
     variance, mean = _of_groups(_moments, input, groups, over_samples)

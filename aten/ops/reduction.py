@@ -7,7 +7,7 @@ import numpy as np
 from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta
-from aten.op import Op, composite, op, ops
+from aten.op import Op, composite, op, ops, widened
 from aten.ops.batching import batch_dims, is_tensor
 from aten.ops.pieces import reduce_into, reduction
 from aten.promotion import TYPE_NAMES, category
@@ -436,6 +436,7 @@ def _(out, x, dim, keepdim):
 
 
 @logsumexp.decompose
+@widened
 def _(input, dim, keepdim):
     if any(is_empty(input.shape[d]) for d in dim):
         return sum(input, dim, keepdim).log()

@@ -64,3 +64,29 @@ def test_a_product_widened_at_once_is_the_sums_themselves():
     a, b = values(40, 64), values(64, 50)
     compiled = weft.compile(lambda a, b: (a @ b).float().softmax(-1), fullgraph=True)(a, b)
     weft.testing.assert_close(compiled, (a.float() @ b.float()).softmax(-1))
+
+
+NORMS = {
+    "instance": lambda x, w, b: F.instance_norm(x, weight=w, bias=b),
+    "batch": lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True),
+    "group": lambda x, w, b: F.group_norm(x, 2, w, b),
+    "layer": lambda x, w, b: F.layer_norm(x.transpose(1, -1), (8,), w, b).transpose(1, -1),
+    "rms": lambda x, w, b: F.rms_norm(x.transpose(1, -1), (8,), w).transpose(1, -1) + b.view(8, 1),
+}
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+@pytest.mark.parametrize("dtype", [weft.bfloat16, weft.float16])
+@pytest.mark.parametrize("name", NORMS)
+def test_gradients_of_norms_are_rounded_once(name, dtype, how):
+    """Also where a layer lies so that no kernel takes it as it is."""
+    f = NORMS[name]
+    given = [values(4, 8, 64, dtype=dtype), values(8, dtype=dtype), values(8, dtype=dtype)]
+    weights = values(8, 64, 4, dtype=dtype).permute(2, 0, 1)
+    found = []
+    for inside, g in ((weft.float64, f), (dtype, weft.compile(f, fullgraph=True) if how == "compiled" else f)):
+        inputs = [t.to(inside).requires_grad_() for t in given]
+        y = g(*inputs)
+        found.append([y.detach(), *weft.autograd.grad(y, inputs, weights.to(inside))])
+    for exact, got in zip(*found):
+        assert float((got.double() - exact).abs().max()) < 1.1 * ULP[dtype] * float(exact.abs().max())

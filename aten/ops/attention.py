@@ -167,8 +167,9 @@ def _gradients(g, needs, query, key, value, attn_mask, is_causal, scale, dropped
     if needs[0] or needs[1] or needs[3]:
         gp = dropped(_product(g, value))
         weighted = gp * p
-        gs = _as(weighted - p * ops.sum(weighted, [-1], True), query)
+        gs = weighted - p * ops.sum(weighted, [-1], True)
         gm = _as(gs, attn_mask) if needs[3] else None
+        gs = _as(gs, query)
         if needs[0]:
             gq = (gs @ key) * scale
         if needs[1]:

@@ -554,10 +554,19 @@ def _(input, other, rounding_mode):
         return _truncated_quotient(input, other)
     tensors = [t for t in (input, other) if hasattr(t, "dtype")] if _native.is_grad_enabled() else []
     recorded = [t for t in tensors if t.requires_grad or _native.is_tracer(t)]
-    made = ops.trunc(ops.div(*[t.detach() if any(t is r for r in recorded) else t for t in (input, other)]))
+    made = _cut_quotient(*[t.detach() if any(t is r for r in recorded) else t for t in (input, other)])
     for t in recorded:  # (the derivatives of the quotient times 0 are no 0 where it is infinite)
         made = ops.flat_in(t, made)
     return made
+
+
+def _cut_quotient(x, y):
+    """trunc(x / y); a quotient of halves is not rounded before it is cut."""
+    dtype = ops.result_type(x, y)
+    if dtype.itemsize != 2 or not dtype.is_floating_point:
+        return ops.trunc(ops.div(x, y))
+    wide = [t.to(dtypes.float32) if hasattr(t, "dtype") else t for t in (x, y)]
+    return ops.trunc(ops.div(*wide)).to(dtype)
 
 
 def _truncated_quotient(x, y):

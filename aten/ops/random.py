@@ -16,7 +16,7 @@ from aten.op import composite, op, ops, registry
 from aten.ops.creation import CPU, check_sizes, finish, laid_out
 from aten.ops.pointwise import pointwise_meta
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import broadcast, product
+from aten.shapes import broadcast, pointwise_strides, product
 
 _FACTORY = (
     "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool "
@@ -232,7 +232,8 @@ def _(n, seed, offset, dtype, device):
 @op("flat_in(Tensor input, Tensor made) -> Tensor", tags=["function_only", "hidden"])
 def flat_in(input: Meta, made: Meta) -> Meta:
     """`made`, as a function of `input` whose slope is 0."""
-    return made.like(sizes=broadcast(input.sizes, made.sizes))
+    sizes = broadcast(input.sizes, made.sizes)
+    return made.like(sizes=sizes, strides=pointwise_strides(sizes, [made]))
 
 
 @flat_in.decompose
@@ -541,9 +542,7 @@ def _row_major(out: np.ndarray, fill: Any) -> None:
         out[...] = memory
 
 
-rand_philox.kernel(
-    lambda out, size, seed, offset, dtype, device: _parts(out, lambda t: _native.philox_uniform(t, seed, offset))
-)
+rand_philox.kernel(lambda out, size, seed, offset, dtype, device: _parts(out, lambda t: _native.philox_uniform(t, seed, offset)))
 randn_philox.kernel(
     lambda out, size, seed, offset, dtype, device: _parts(
         out, lambda t: _native.philox_normal(t, seed, offset, 0.0, 0.5**0.5 if out.dtype.kind == "c" else 1.0)

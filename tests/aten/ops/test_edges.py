@@ -241,3 +241,22 @@ def test_transforms_of_no_points_are_refused_whatever_the_norm():
     for norm in ("ortho", "forward", "backward"):
         with pytest.raises(RuntimeError, match=r"Invalid number of data points \(0\)"):
             weft.fft.fft2(weft.zeros(3, 0), norm=norm)
+
+
+@pytest.mark.parametrize("dtype", [weft.float16, weft.bfloat16], ids=str)
+def test_quotients_of_halves_are_cut_before_they_are_rounded(dtype):
+    """2.9997 is 2, though a half next to it is 3."""
+    x, y = weft.tensor([0.8999, -0.8999], dtype=dtype), weft.tensor([0.3, 0.3], dtype=dtype)
+    expected = (x.double() / y.double()).trunc().tolist()
+    cut = lambda x, y: weft.div(x, y, rounding_mode="trunc")
+    for f in (cut, weft.compile(cut, fullgraph=True)):
+        assert f(x, y).dtype is dtype and f(x, y).tolist() == expected
+        assert f(x, 0.3).tolist() == (x.float() / 0.3).trunc().tolist()
+        assert f(x.clone().requires_grad_(), y).dtype is dtype
+
+
+@pytest.mark.parametrize("op", [weft.angle, lambda x: weft.div(x, 0.3, rounding_mode="trunc")])
+def test_results_without_slope_lie_as_their_argument(op):
+    x = weft.ones(2, 3, 4, 5).to(memory_format=weft.channels_last).requires_grad_()
+    for f in (op, weft.compile(op, fullgraph=True)):
+        assert f(x).stride() == x.stride() and f(x).requires_grad

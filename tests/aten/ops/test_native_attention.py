@@ -101,3 +101,11 @@ def test_second_derivatives_where_a_row_sees_nothing():
     slopes = weft.autograd.grad((y * y).sum(), (q, k), create_graph=True)
     again = weft.autograd.grad(sum((g * g).sum() for g in slopes), (q, k, v))
     assert all(g.isfinite().all() for g in again) and again[0][0, 1].tolist() == [0, 0, 0, 0] and again[1].abs().sum() > 0
+
+
+def test_gradients_of_masks_of_float32_are_not_rounded_to_halves():
+    weft.manual_seed(0)
+    q, k, v = (weft.randn(1, n, 4).bfloat16() for n in (3, 5, 5))
+    mask = weft.randn(3, 5).requires_grad_()
+    found = weft.autograd.grad(weft.nn.functional.scaled_dot_product_attention(q, k, v, mask).float().sum(), mask)[0]
+    assert not weft.equal(found, found.bfloat16().float())

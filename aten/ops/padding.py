@@ -132,7 +132,7 @@ def _extended(x: Any, d: int, before: int, after: int, mode: str) -> Any:
     left_out = max(-before, 0), max(-after, 0)
     middle = lambda: ops.narrow(x, d, left_out[0], n - sum(left_out)) if sum(left_out) else x
     pieces = [piece() for piece, size in ((first, before), (middle, 1), (last, after)) if size > 0]
-    return ops.cat(pieces, d) if len(pieces) > 1 else x
+    return ops.cat(pieces, d) if len(pieces) > 1 else pieces[0]
 
 
 @composite("pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor", tags=["function_only"])

@@ -51,3 +51,15 @@ def test_a_value_that_is_nowhere_put_may_be_any():
     assert weft.nn.functional.pad(x, (-1, 0), value=math.inf).tolist() == [2, 3]
     with pytest.raises((RuntimeError, OverflowError)):
         weft.nn.functional.pad(x, (1, 0), value=math.inf)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+@pytest.mark.parametrize("pad", [(-1, 0), (0, -2), (-1, -1)])
+def test_what_is_cut_alone_is_cut_in_a_graph(mode, pad):
+    x = weft.arange(8.0).reshape(2, 4).requires_grad_()
+    cut = lambda x: weft.nn.functional.pad(x, pad, mode)
+    weft.compiler.reset()
+    found = weft.compile(cut, fullgraph=True)(x)
+    expected = x[:, -pad[0] : 4 + pad[1]]
+    assert weft.equal(found, expected)
+    assert weft.equal(*(weft.autograd.grad(y.square().sum(), x)[0] for y in (found, expected)))

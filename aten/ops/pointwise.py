@@ -339,7 +339,7 @@ def _remainder(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
     out[...] = np.where((r != 0) & ((r < 0) != (y < 0)), r + y, r)
 
 
-def _nonzero_divisor(function: Callable[..., Any]) -> Callable[..., Any]:
+def nonzero_divisor(function: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
         if out.size and y.dtype.kind in "iu" and not np.all(y):
             raise RuntimeError("ZeroDivisionError")
@@ -457,20 +457,20 @@ binary(
 )
 binary(
     "fmod",
-    _nonzero_divisor(np.fmod),
+    nonzero_divisor(np.fmod),
     check=_no_two_bools("fmod_cpu"),
     tensor_first=True,
     derivative=(lambda t: t, lambda t, x, y: -t * ops.div(x, y, rounding_mode="trunc")),
 )
 binary(
     "remainder",
-    _nonzero_divisor(_remainder),
+    nonzero_divisor(_remainder),
     check=_no_two_bools("remainder_cpu"),
     derivative=(lambda t: t, lambda t, x, y: -t * ops.floor_divide(x, y)),
 )
 binary(
     "floor_divide",
-    _nonzero_divisor(_floor_divide),
+    nonzero_divisor(_floor_divide),
     check=_no_two_bools("div_floor_cpu"),
     derivative=(lambda t: ops.zeros_like(t), lambda t: ops.zeros_like(t)),
 )
@@ -572,25 +572,10 @@ def _cut_quotient(x, y):
 def _truncated_quotient(x, y):
     """Integer division towards zero: the exact multiple, divided."""
     if all(getattr(t, "dtype", dtypes.bool) is not dtypes.bool for t in (x, y)) and x.dtype is y.dtype:
-        return truncated_quotient(x, y)
+        return ops.truncated_quotient(x, y)
     rest = ops.fmod(x, y)
     whole = ops.cast(x, rest.dtype) if getattr(x, "dtype", None) is dtypes.bool else x  # (of which nothing is subtracted)
     return ops.floor_divide(ops.sub(whole, rest), y)
-
-
-@op("truncated_quotient(Tensor input, Tensor other) -> Tensor", tags=("pointwise", "fused", "function_only", "hidden"))
-def truncated_quotient(input: Meta, other: Meta) -> Meta:
-    """Integer division towards zero of tensors of one dtype, which is no bool."""
-    return pointwise_meta(input, other)
-
-
-truncated_quotient.kernel(lambda out, x, y: _nonzero_divisor(_truncated)(x, y, out=out))
-truncated_quotient.decompose(lambda input, other: ops.floor_divide(ops.sub(input, ops.fmod(input, other)), other))
-finish_pointwise(truncated_quotient, None, False)
-
-
-def _truncated(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-    np.floor_divide(x - np.fmod(x, y), y, out=out)
 
 
 @composite("invert(Tensor input) -> Tensor", tags=("hidden",))

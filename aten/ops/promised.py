@@ -144,6 +144,8 @@ PROMISED = {
         "part_maxima part_maxima_backward max_pool1d avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d max_unpool1d "
         "max_pool2d avg_pool2d adaptive_avg_pool2d adaptive_max_pool2d max_unpool2d max_pool3d avg_pool3d "
         "adaptive_avg_pool3d adaptive_max_pool3d max_unpool3d lp_pool1d lp_pool2d lp_pool3d",
+    "quotient":
+        "truncated_quotient direction",
     "random":
         "philox_reserve rand_philox randn_philox randint_philox rand randn randint rand_like randn_like randint_like "
         "randperm randperm_philox flat_in normal probabilities bernoulli. bernoulli_fill bernoulli_fill_. "
@@ -168,9 +170,9 @@ PROMISED = {
         "searchsorted bucketize nonzero. argwhere. masked_select. masked_scatter. masked_scatter_. unique_dim unique. "
         "unique_runs unique_consecutive.",
     "special":
-        "rsub. square. square_. sgn. sgn_. direction true_divide. true_divide_. addcmul. addcmul_. addcdiv. addcdiv_. "
-        "lerp. lerp_. clamp_min. clamp_min_. clamp_max. clamp_max_. clip=clamp. clip_=clamp_. masked_fill. masked_fill_. "
-        "heaviside. heaviside_. heaviside_core xlogy. xlogy_. xlogy_core xlog1py_core special_xlog1py logaddexp_core "
+        "rsub. square. square_. sgn. sgn_. true_divide. true_divide_. addcmul. addcmul_. addcdiv. addcdiv_. lerp. lerp_. "
+        "clamp_min. clamp_min_. clamp_max. clamp_max_. clip=clamp. clip_=clamp_. masked_fill. masked_fill_. heaviside. "
+        "heaviside_. heaviside_core xlogy. xlogy_. xlogy_core xlog1py_core special_xlog1py logaddexp_core "
         "logaddexp2_core logaddexp. logaddexp2. float_power. float_power_. ldexp. ldexp_. gcd. gcd_. lcm. lcm_. "
         "nan_to_num. nan_to_num_. deg2rad. deg2rad_. rad2deg. rad2deg_. sinc. sinc_. sinc_core cross. linalg_cross cov. "
         "corrcoef. renorm. renorm_. vander polygamma mvlgamma. mvlgamma_. i0. i0_. special_i0e. special_i1. special_i1e. "

@@ -11,7 +11,6 @@ from aten.fx.targets import holds
 from aten.info import finfo
 from aten.meta import Meta
 from aten.op import alias_of, composite, op, ops, registry
-from aten.ops.by_definition import by_definition
 from aten.ops.closed import closed, floating_of
 from aten.ops.conversion import result_type
 from aten.ops.pointwise import binary, float_only, pointwise_meta, unary
@@ -43,22 +42,7 @@ def sgn(input):
     """The sign; of complex numbers the direction."""
     if not input.dtype.is_complex:
         return ops.sign(input)
-    return direction(input)
-
-
-@op("direction(Tensor input) -> Tensor", tags=["fused", "function_only", "hidden"])
-def direction(input: Meta) -> Meta:
-    """Complex numbers divided by their sizes; 0 of 0."""
-    return pointwise_meta(input)
-
-
-@direction.decompose
-def _(input):
-    size = input.abs()
-    return ops.where(ops.eq(size, 0), 0, input / ops.where(ops.eq(size, 0), 1, size))
-
-
-direction.kernel(by_definition(lambda input: direction.decompose_fn(input)))
+    return ops.direction(input)
 
 
 @composite("true_divide(Tensor input, Any other) -> Tensor", tags=["scalars"], inplace=True)

@@ -304,7 +304,7 @@ def groupby(iterable, key=None):
             given, value, current = value, end, end
             yield given
 
-    def items():
+    def items(it, key):  # what it is made again of, if nobody has begun with it
         nonlocal wanted, group
         while True:
             group = None
@@ -315,4 +315,4 @@ def groupby(iterable, key=None):
             group = object()
             yield current, disguised(members(group, wanted), "groupby")
 
-    return items()
+    return items(it, key)

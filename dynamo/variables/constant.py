@@ -18,6 +18,7 @@ PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type
 TOO_MANY = 1 << 20  # items of a range for a list of them
 ENTERED = ("__enter__", "__exit__")  # of a context manager: they have effects, so they are traced
 C_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
+UNSETTABLE = (types.FunctionType, staticmethod, classmethod)
 ENUM_FIELDS = {"value": "_value_", "name": "_name_", "_value_": "_value_", "_name_": "_name_"}
 
 
@@ -118,11 +119,12 @@ class ConstantVariable(Variable):
             if name == "__dict__":
                 raise self.unsupported("attribute __dict__")
             found = attributes.find(frame, type(self.value), name)
+            if found is None or isinstance(found.raw, UNSETTABLE):  # (a member's own attribute hides a method)
+                own = frame.world.own_attribute(self.value, frame.world.identity(self.value), name)
+                if own is not None:
+                    return own
             if found is not None and not isinstance(found.raw, (*attributes.C_METHODS, *attributes.MEMBERS, enum.property)):
                 return attributes.bind(frame, found, self, frame.world.known(type(self.value)))
-            own = frame.world.own_attribute(self.value, frame.world.identity(self.value), name) if found is None else None
-            if own is not None:
-                return own
         value = run_python(frame, getattr, self.value, name)
         if name in ENTERED and isinstance(value, types.MethodType):
             return frame.values.method(frame.world.known(value.__func__), self)

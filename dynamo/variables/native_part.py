@@ -132,18 +132,35 @@ class DictPart(Part, DictVariable):
     def part_call(self, frame, name, args, kwargs):
         if name == "__missing__":
             raise frame.values.raised(KeyError, args)
-        if name == "update" and issubclass(self.base, collections.OrderedDict):
-            return self.update_by_items(frame, args, kwargs)
+        if name in BY_ITEMS and issubclass(self.base, collections.OrderedDict):
+            return BY_ITEMS[name](self, frame, *args, **kwargs)
         if name in ("copy", "__copy__") and self.base is not dict:
             return self.copy_by_class(frame)
         return super().part_call(frame, name, args, kwargs)
 
-    def update_by_items(self, frame, args, kwargs) -> Variable:
-        """OrderedDict stores each item through the subclass."""
-        pairs = [pair for other in args for pair in pairs_from(frame, other)]
-        for key, value in [*pairs, *((ConstantVariable(k), v) for k, v in kwargs.items())]:
-            self.owner.setitem(frame, key, value)
-        return NONE
+    def update_by_items(self, frame, *args, **kwargs) -> Variable:
+        return stored(frame, self.owner, *args, **kwargs) and NONE
+
+    def setdefault_by_items(self, frame, key, default=NONE) -> Variable:
+        if frame.ops.contains(frame, self.owner, key):
+            return self.owner.getitem(frame, key)
+        self.owner.setitem(frame, key, default)
+        return default
+
+    def united_in_place(self, frame, other) -> Variable:
+        return stored(frame, self.owner, other)
+
+    def united(self, frame, other) -> Variable:
+        return self.union_of(frame, self.owner, other)
+
+    def united_behind(self, frame, other) -> Variable:
+        return self.union_of(frame, other, self.owner)
+
+    def union_of(self, frame, left, right) -> Variable:
+        """An object of the subclass, made of `left`, with the items of `right`."""
+        if not all(isinstance(getattr(v, "native", v), DictVariable) for v in (left, right)):
+            return ConstantVariable(NotImplemented)
+        return stored(frame, frame.world.known(self.owner.python_type()).call(frame, [left], {}), right)
 
     def copy_by_class(self, frame) -> Variable:
         """What OrderedDict and defaultdict copy is an object of the subclass, which is called; dict's is a dict."""
@@ -171,6 +188,25 @@ class DictPart(Part, DictVariable):
         emit.after(outcome.Do(outcome.Call(outcome.Const(self.base.clear), (me,))))
         args = (outcome.Const(self.base), me, self.items_recipe(emit))
         emit.after(outcome.Do(outcome.Call(outcome.Const(fill_dict), args)))
+
+
+def stored(frame, target: Variable, *others: Variable, **named: Variable) -> Variable:
+    """`target`, in which the items were stored as its class stores them."""
+    for other in others:
+        for key, value in pairs_from(frame, other):
+            target.setitem(frame, key, value)
+    for name, value in named.items():
+        target.setitem(frame, ConstantVariable(name), value)
+    return target
+
+
+BY_ITEMS: dict[str, Callable[..., Variable]] = {  # what OrderedDict does through the methods of a subclass
+    "update": DictPart.update_by_items,
+    "setdefault": DictPart.setdefault_by_items,
+    "__ior__": DictPart.united_in_place,
+    "__or__": DictPart.united,
+    "__ror__": DictPart.united_behind,
+}
 
 
 def fill_dict(base: type[dict], target: dict, items: dict) -> None:
@@ -310,11 +346,26 @@ class ConstantPart(Part, ConstantVariable):
                 raise frame.values.error(frame, TypeError, f"can't concat {args[0].type_name()} to {self.owner.type_name()}")
         return super().part_call(frame, name, args, kwargs)
 
+    def iterate(self, frame):
+        found = super().iterate(frame)
+        if self.base is str:
+            found.make = over_text
+        return found
+
     def making(self, emit, cls):
         return outcome.Call(outcome.Const(self.base.__new__), (outcome.Const(cls), outcome.Const(self.value)))
 
     def recipe(self, emit):
         return outcome.Const(self.value)
+
+
+class Text(str):
+    """Stands for any subclass of str."""
+
+
+def over_text(value: str) -> Any:
+    """An iterator over what a subclass of str holds: it is of another type than that over ASCII in a str."""
+    return iter(Text(value))
 
 
 PLAIN_VALUE: dict[type, Callable] = {

@@ -120,11 +120,17 @@ void fail_because(ProgramObject *program) {
   PyErr_Restore(failed_type, failed, failed_traceback);
 }
 
-// Whether the exception that is set is one that no data bring about: the compiler, or a kernel, is wrong.
-static bool is_a_fault() {
-  for (PyObject *type : {PyExc_TypeError, PyExc_AttributeError, PyExc_NameError, PyExc_AssertionError, PyExc_SystemError})
-    if (PyErr_ExceptionMatches(type)) return true;
-  return false;
+// Whether the exception that is set shall be seen: none that data bring about, but one of a compiler or a kernel that is wrong.
+static bool is_told() {
+  bool fault = false;
+  for (PyObject *type : {PyExc_TypeError, PyExc_NotImplementedError, PyExc_AttributeError, PyExc_NameError, PyExc_AssertionError, PyExc_SystemError})
+    fault |= PyErr_ExceptionMatches(type) != 0;
+  if (!fault) return false;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  bool told = strict();
+  PyErr_Restore(type, value, traceback);
+  return told;
 }
 
 bool run_op(Call &call, const Step &step) {
@@ -140,7 +146,7 @@ bool run_op(Call &call, const Step &step) {
     NoGrad no_grad;
     size_t n_named = (size_t)PyTuple_GET_SIZE(step.names);  // (an op's native way is asked for calls without names)
     returned = PyObject_Vectorcall(step.op, args.data(), args.size() - n_named, n_named ? step.names : nullptr);
-    if (!returned && !(is_a_fault() && strict())) fail_because(call.program);
+    if (!returned && !is_told()) fail_because(call.program);
   }
   for (PyObject *arg : args) Py_XDECREF(arg);
   if (!returned) return false;

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 import weft
+from aten.op import registry
 from dynamo import convert_frame
 from weft import nn
 
@@ -298,3 +299,26 @@ def test_an_internal_error_runs_eager_with_one_warning(monkeypatch):
     assert len(told) == 1
     with settings.patch(strict=True), pytest.raises(AssertionError, match="a bug of the compiler"):
         eager(lambda x: x + 2)(weft.zeros(2))
+
+
+def test_a_kernel_that_is_wrong_is_no_refusal():
+    """What no data bring about (a call of a native function with other arguments, say) is not covered by running eager."""
+
+    def run():
+        y = weft.arange(6.0).reshape(1, 1, 2, 3).requires_grad_()
+        weft.compile(lambda x: weft.nn.functional.max_pool2d(x, 2) * 2, fullgraph=True)(y).sum().backward()
+        return y.grad.sum().item()
+
+    assert run() == 2
+
+    def broken(out, *args):
+        raise TypeError("function takes exactly 8 arguments (5 given)")
+
+    op = registry["window_maxima_backward"]
+    kernel = op.kernel_fn
+    op.kernel(broken)
+    try:
+        with pytest.raises(NotImplementedError, match="window_maxima_backward_cpu"):
+            run()
+    finally:
+        op.kernel(kernel)

@@ -75,3 +75,25 @@ def test_in_asks_an_iterator_no_further_than_needed():
 
     given = Given()
     assert weft.compile(lambda x: (x, 1 in given), backend="eager", fullgraph=True)(weft.ones(1))[1] is True
+
+
+def test_groups_that_nobody_has_begun_with():
+    def f(x, values):
+        groups = itertools.groupby(values, key=lambda v: v > 2)
+        weft._dynamo.graph_break()
+        return x * len(values), [(k, list(g)) for k, g in groups]
+
+    compiled, x = weft.compile(f, backend="eager"), weft.ones(2)
+    for values in ([1, 2, 3], [-1, 2, 3], [7, 2, 3]):
+        assert compiled(x, values)[1] == f(x, values)[1]
+
+
+def test_the_type_of_an_iterator_over_a_subclass_of_str():
+    class Name(str):
+        pass
+
+    def f(x, text):
+        return type(iter(text)).__name__, list(iter(text)), x + 1
+
+    for text in ("abc", Name("abc"), Name(""), Name("ä")):
+        assert weft.compile(f, backend="eager", fullgraph=True)(weft.ones(1), text)[:2] == f(weft.ones(1), text)[:2]

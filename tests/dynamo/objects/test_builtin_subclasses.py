@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import enum
 import types
 from typing import Any
 
@@ -291,6 +292,22 @@ def containers_given_to_functions_of_c(C):
         )  # fmt: skip
 
     return C(f)(x())
+
+
+@program
+def an_attribute_of_an_enum_member_hides_a_method(C):
+    class Color(enum.IntEnum):
+        RED = 1
+
+        def shown(self):
+            return "method"
+
+    c = C(lambda v: (v + Color.RED, Color.RED.shown()))
+    found = [c(x())]
+    Color.RED.shown = lambda: "own"
+    found.append(c(x()))
+    del Color.RED.shown
+    return [*found, c(x())]
 
 
 @pytest.mark.parametrize("case", PROGRAMS, ids=lambda p: p.__name__)

@@ -51,3 +51,48 @@ def test_the_state_of_a_module_inside():
     made, expected = captured(f)(weft.ones(1))[0], module.state_dict()
     assert list(made) == list(expected) and made._metadata == expected._metadata
     assert all(made[k].data_ptr() == expected[k].data_ptr() and not made[k].requires_grad for k in made)
+
+
+class Told(OrderedDict):
+    """Tells of the methods that C calls."""
+
+    log: list = []
+
+    def __setitem__(self, key, value):
+        self.log.append(f"set {key}")
+        super().__setitem__(key, value)
+
+    def __getitem__(self, key):
+        self.log.append(f"get {key}")
+        return super().__getitem__(key)
+
+    def __contains__(self, key):
+        self.log.append(f"asked for {key}")
+        return super().__contains__(key)
+
+
+def everything(x, d):
+    found = [d.setdefault("a", 1), d.setdefault("a", 2), d.setdefault(key="z", default=x)]
+    d |= {"c": 1}
+    d |= [("d", 2)]
+    whole, behind = d | {"e": 1}, {"g": 1} | d
+    found += [type(whole).__name__, list(whole.items()), type(behind).__name__, list(behind.items()), len(d | d)]
+    for refused in (lambda: d | 3, lambda: d.update(3)):
+        try:
+            refused()
+        except TypeError as e:
+            found.append(str(e))
+    return found, x + 1
+
+
+def test_c_stores_through_the_methods_of_a_subclass():
+    """Also in an object from outside, the second time, when no first fill is left to Python."""
+    compiled = captured(everything)
+    for _ in range(3):
+        logs, results = [], []
+        for f in (everything, compiled):
+            Told.log.clear()
+            d = Told()
+            results.append(str(f(weft.ones(1), d)) + str(list(OrderedDict.items(d))))
+            logs.append(list(Told.log))
+        assert results[0] == results[1] and logs[0] == logs[1]

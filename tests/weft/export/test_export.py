@@ -291,3 +291,15 @@ def test_only_modules_are_exported():
         export(lambda x: x, (weft.ones(1),))
     with pytest.raises(exc.UserError, match="tuple"):
         export(Net(), [weft.ones(1)])
+
+
+def test_results_made_under_inference_mode():
+    def masked(x, mask, y):
+        with weft.inference_mode():
+            x = x.clone()
+            x[mask] = y
+            return x
+
+    given = weft.arange(4.0, requires_grad=True), weft.tensor([True, False, True, False]), weft.ones(2, requires_grad=True)
+    graph, _ = weft._dynamo.export(masked)(*given)
+    assert graph(*given).tolist() == masked(*given).tolist() == [1, 1, 1, 3]

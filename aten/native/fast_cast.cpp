@@ -102,7 +102,7 @@ bool broadcasts_to(const WeftTensor *t, const WeftTensor *target) {
 // copy_(input, src): without gradients to record and without shared memory
 PyObject *fast_copy_(Call &call) {
   WeftTensor *out = call.tensor(0), *source = call.tensor(1);
-  if (!source || source->storage == out->storage || !broadcasts_to(source, out)) return UNHANDLED;
+  if (!out || !source || source->storage == out->storage || !broadcasts_to(source, out)) return UNHANDLED;
   if (check_inplace(out) < 0) return nullptr;
   if (records(out) || records(source)) return UNHANDLED;
   if (!copy_into(out, source)) return UNHANDLED;

@@ -270,7 +270,7 @@ bool read_index(Call &call, int *wrapped) {
 // The same, and (argument 3) elements of the tensor's dtype for all that the index names.
 bool read_written(Call &call, int *wrapped) {
   const WeftTensor *x = call.tensor(0), *index = call.tensor(2), *src = call.tensor(3);
-  return src && call.usual(4) && WEFT_DTYPE(src) == WEFT_DTYPE(x) && read_index(call, wrapped) && covers(src, index);
+  return x && src && call.usual(4) && WEFT_DTYPE(src) == WEFT_DTYPE(x) && read_index(call, wrapped) && covers(src, index);
 }
 
 void describe_elements(WeftTensor *x, WeftTensor *index, WeftTensor *near, int dim, Places *places) {

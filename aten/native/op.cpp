@@ -275,6 +275,7 @@ static PyObject *set_product_backward(PyObject *, PyObject *args) {
 }
 
 static PyObject *set_general_call(PyObject *, PyObject *callable) {
+  if (!PyCallable_Check(callable)) return PyErr_Format(PyExc_TypeError, "set_general_call: a callable, not %R", callable);
   Py_XSETREF(general_call, Py_NewRef(callable));
   Py_RETURN_NONE;
 }

@@ -171,6 +171,8 @@ def _(input, dim, index, src, reduce, value):
 @scatter.normal
 def _(input, dim, index, src, reduce, value):
     src = value if src is None else src
+    if not hasattr(input, "dtype"):
+        raise TypeError(f"scatter(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return input, wrap_dim(dim, input.ndim), index, src if hasattr(src, "dtype") else element(src, input.dtype)
 
 

@@ -30,7 +30,8 @@ def len_(frame, value, /):
 @builtin(iter)
 def iter_(frame, value, sentinel=None, /):
     if sentinel is None:
-        return value.iterate(frame)
+        found = value.iterate(frame)
+        return found.object if isinstance(found, iterators.ObjectIterator) else found  # (which may be the value itself)
     if frame.world.lacks(value.python_type(), "__call__"):
         run_python(frame, iter, None, None)  # whose words differ by version
     return iterators.CallIterator(value, sentinel)

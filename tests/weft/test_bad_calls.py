@@ -10,6 +10,8 @@ ones, randn, tensor = torch.ones, torch.randn, torch.tensor
 linalg, fft, D = torch.linalg, torch.fft, torch.distributions
 
 CALLS = {
+    "scatter into a number": (lambda: torch.scatter(1, -1, torch.zeros(0, dtype=torch.int64), ones(1, 2)), TypeError),
+    "a copy into a number": (lambda: torch.ops.aten.copy_(2, ones(1, 2), True), (TypeError, RuntimeError)),
     "a feature dropout of a vector": (lambda: F.dropout2d(randn(3)), RuntimeError),
     "a feature dropout of a vector, 1d": (lambda: nn.Dropout1d()(randn(3)), RuntimeError),
     "class weights of another dtype": (

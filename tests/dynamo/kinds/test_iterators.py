@@ -97,3 +97,31 @@ def test_the_type_of_an_iterator_over_a_subclass_of_str():
 
     for text in ("abc", Name("abc"), Name(""), Name("ä")):
         assert weft.compile(f, backend="eager", fullgraph=True)(weft.ones(1), text)[:2] == f(weft.ones(1), text)[:2]
+
+
+class Counting:
+    def __init__(self):
+        self.n = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.n += 1
+        if self.n > 2:
+            raise StopIteration("end")
+        return self.n
+
+
+def test_an_object_that_is_its_own_iterator():
+    def f(x, o):
+        it = iter(o)
+        found = [it is o, type(it) is Counting, next(it), next(it, 9), next(it, 9), list(iter(Counting()))]
+        try:
+            next(it)
+        except StopIteration as e:
+            found.append(e.args)
+        return found, x + 1
+
+    found = weft.compile(f, backend="eager", fullgraph=True)(weft.ones(1), Counting())[0]
+    assert found == f(weft.ones(1), Counting())[0] == [True, True, 1, 2, 9, [1, 2], ("end",)]

@@ -117,7 +117,8 @@ def _(g, needs, input, normalized_shape, weight, bias_meta, eps):
     """With y = (x - mean) * rstd and h = g * weight: gx = rstd * (h - mean(h) - y * mean(h * y))."""
     last, first = _last(input, normalized_shape), _first(input, normalized_shape)
     gx = gw = None
-    kinds, (g, input, weight) = (input, weight, bias_meta), (x if x is None else _wide(x) for x in (g, input, weight))
+    kinds = [input if kind is None else kind for kind in (input, weight, bias_meta)]
+    g, input, weight = [x if x is None else _wide(x) for x in (g, input, weight)]
     if needs[0] or needs[2]:
         variance, mean = _moments(input, last, True)
         rstd = (variance + eps).rsqrt()
@@ -173,7 +174,8 @@ def _(x, normalized_shape, weight, eps):
 def _(g, needs, input, normalized_shape, weight, eps):
     """With y = x * r and h = g * weight: gx = r * (h - y * mean(h * y))."""
     last, first = _last(input, normalized_shape), _first(input, normalized_shape)
-    kinds, (g, input, weight) = (input, weight), (x if x is None else _wide(x) for x in (g, input, weight))
+    kinds = [input if kind is None else kind for kind in (input, weight)]
+    g, input, weight = [x if x is None else _wide(x) for x in (g, input, weight)]
     r = (ops.mean(input * input, last, True) + eps).rsqrt().conj()
     y = input.conj() * r
     gx = gw = None

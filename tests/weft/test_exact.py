@@ -326,3 +326,15 @@ def test_a_gradient_laid_out_by_columns_around_a_size_of_one():
 )
 def test_what_eager_runs_as_one_chain_adds_to_a_gradient_at_once(f, dtype):
     same(lambda x, y: (f(x, y), x * y, x.sin(), f(x, y) * 0.3), rand(4, 5, dtype=dtype), rand(4, 5, dtype=dtype))
+
+
+def test_a_norm_whose_factors_are_a_part_of_what_it_norms():
+    def f(x):
+        row = x.reshape(-1, 7)[0]
+        return weft.nn.functional.layer_norm(x, (7,), row, row)
+
+    found = []
+    for g in (f, weft.compile(f, fullgraph=True, options={"exact": True})):
+        x = weft.linspace(-1, 2, 28, dtype=weft.float64).reshape(4, 7).requires_grad_()
+        found.append(weft.autograd.grad(g(x), x, weft.ones(4, 7, dtype=weft.float64))[0])
+    assert found[0].equal(found[1])

@@ -134,11 +134,10 @@ def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float, again:
         mask = causal_mask(query.shape[-2], key.shape[-2], query.device)
     if mask is not None:
         scores = ops.where(mask, scores, -math.inf) if mask.dtype is dtypes.bool else scores + mask
-    weights = ops.softmax(scores, -1)
-    if mask is not None and not causal and not is_empty(key.shape[-2]):  # a row that sees nothing attends to nothing
-        empty = ops.eq(ops.amax(scores, [-1], True), -math.inf)
-        weights = ops.where(empty, 0.0, ops.softmax(ops.where(empty, 0.0, scores), -1) if again else weights)
-    return weights
+    if mask is None or causal or is_empty(key.shape[-2]):
+        return ops.softmax(scores, -1)
+    empty = ops.eq(ops.amax(scores, [-1], True), -math.inf)  # a row that sees nothing attends to nothing
+    return ops.where(empty, 0.0, ops.softmax(ops.where(empty, 0.0, scores) if again else scores, -1))
 
 
 @scaled_dot_product_attention.decompose

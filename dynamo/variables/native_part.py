@@ -139,6 +139,8 @@ class DictPart(Part, DictVariable):
         return super().part_call(frame, name, args, kwargs)
 
     def update_by_items(self, frame, *args, **kwargs) -> Variable:
+        if len(args) > 1:
+            raise frame.values.error(frame, TypeError, f"update() takes at most 1 positional argument ({len(args)} given)")
         return stored(frame, self.owner, *args, **kwargs) and NONE
 
     def setdefault_by_items(self, frame, key, default=NONE) -> Variable:

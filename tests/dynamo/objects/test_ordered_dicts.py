@@ -77,7 +77,7 @@ def everything(x, d):
     d |= [("d", 2)]
     whole, behind = d | {"e": 1}, {"g": 1} | d
     found += [type(whole).__name__, list(whole.items()), type(behind).__name__, list(behind.items()), len(d | d)]
-    for refused in (lambda: d | 3, lambda: d.update(3)):
+    for refused in (lambda: d | 3, lambda: d.update(3), lambda: d.update({}, {})):
         try:
             refused()
         except TypeError as e:

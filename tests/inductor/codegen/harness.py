@@ -21,11 +21,17 @@ from inductor.codegen.kernel import values_of
 from inductor.ir import nodes
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.index import row_major
-from inductor.ir.loops import Accumulate, Store
+from inductor.ir.loops import Accumulate, Dim, Store
 
 FLAGS = [*toolchain.FLAGS, *toolchain.LINK]
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_long)
 FOLDER = Path(tempfile.gettempdir()) / "weft-test-kernels"
+WIDTHS = [Isa(64), Isa(32)] if native_isa().bytes == 64 else [Isa(32)]
+
+
+def dim(name: str, size) -> Dim:
+    """A dim of a nest: a reduced one where its name begins with r."""
+    return Dim(name, as_expr(size), name.startswith("r"))
 
 
 class Runtime(ctypes.Structure):

@@ -6,25 +6,14 @@ import pytest
 
 from aten.symbolic.expr import as_expr, sym
 from inductor.codegen import cpp, cpp_rows
-from inductor.codegen.cpp_vector import Isa, native_isa
 from inductor.ir.loops import Dim, Nest, Reduce, Stage, Store
 from inductor.ir.nodes import compute_dtype, const, load, row
 from inductor.ir.scalar import apply
-from tests.inductor.codegen.harness import buffer_of, call, kernel_of
+from tests.inductor.codegen.harness import buffer_of, call, dim, kernel_of
 
-WIDTHS = [Isa(64), Isa(32)] if native_isa().bytes == 64 else [Isa(32)]
 i0, i1, r0, r1 = map(sym, ("i0", "i1", "r0", "r1"))
 rng = np.random.default_rng(0)
 F = "float32"
-
-
-def dim(name, size):
-    return Dim(name, as_expr(size), name.startswith("r"))
-
-
-@pytest.fixture(params=WIDTHS, ids=lambda isa: str(8 * isa.bytes))
-def isa(request):
-    return request.param
 
 
 def is_bundled(kernel, arrays, isa, hints=None):

@@ -9,28 +9,18 @@ import pytest
 
 from aten.symbolic.expr import as_expr, lt, sym
 from inductor.codegen.cpp import render
-from inductor.codegen.cpp_vector import Isa, native_isa
+from inductor.codegen.cpp_vector import Isa
 from inductor.codegen.kernel import plan
 from inductor.ir import nodes
 from inductor.ir.buffer import Check
 from inductor.ir.fold import cast
-from inductor.ir.loops import Dim, Keep, Nest, Reduce, Running, Stage, Store
+from inductor.ir.loops import Keep, Nest, Reduce, Running, Stage, Store
 from inductor.ir.nodes import compute_dtype, const, kept, load, row
 from inductor.ir.scalar import apply
-from tests.inductor.codegen.harness import buffer_of, call, kernel_of
+from tests.inductor.codegen.harness import buffer_of, call, dim, kernel_of
 
-WIDTHS = [Isa(64), Isa(32)] if native_isa().bytes == 64 else [Isa(32)]
 i0, i1, r0, r1 = map(sym, ("i0", "i1", "r0", "r1"))
 rng = np.random.default_rng(0)
-
-
-def dim(name, size):
-    return Dim(name, as_expr(size), name.startswith("r"))
-
-
-@pytest.fixture(params=WIDTHS, ids=lambda isa: str(8 * isa.bytes))
-def isa(request):
-    return request.param
 
 
 def test_pointwise_with_a_tail(isa):

@@ -4,13 +4,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from aten.symbolic.expr import as_expr, sym
+from aten.symbolic.expr import sym
 from inductor.codegen import cpp, cpp_rows
 from inductor.codegen.cpp_vector import Isa, native_isa
-from inductor.ir.loops import Dim, Keep, Nest, Reduce, Stage, Store
+from inductor.ir.loops import Keep, Nest, Reduce, Stage, Store
 from inductor.ir.nodes import const, in_bounds, kept, load, row
 from inductor.ir.scalar import apply
-from tests.inductor.codegen.harness import buffer_of, call, kernel_of
+from tests.inductor.codegen.harness import buffer_of, call, dim, kernel_of
 
 pytestmark = pytest.mark.skipif(native_isa() != Isa(64), reason="rows are staggered in registers of AVX-512 only")
 i0, i1, r0 = map(sym, ("i0", "i1", "r0"))
@@ -21,10 +21,6 @@ F = "float32"
 @pytest.fixture(autouse=True)
 def rows_of_any_length(monkeypatch):
     monkeypatch.setattr(cpp_rows, "goes_across", lambda w: False)
-
-
-def dim(name, size):
-    return Dim(name, as_expr(size), name.startswith("r"))
 
 
 def softmax_stages(x, index, out="out", dtype=F):

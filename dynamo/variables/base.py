@@ -343,12 +343,17 @@ class Variable:
         return self.source == other.source
 
     # (Last in the class: its name hides the decorator.)
+    def names(self, name: str, positional: int, keywords: Iterable[str]) -> bool:
+        """Whether a method has parameters of these names, where C says which it has: its rule may name what C does not."""
+        descriptor = getattr(self.python_type(), name, None)
+        return type(descriptor) is not types.MethodDescriptorType or takes(descriptor, positional, frozenset(keywords))
+
     def method(self, frame: Frame, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """self.name(*args, **kwargs), without making the bound method."""
         rule = self.rules.get(name)
         if rule is not None:
             function = getattr(self, rule)
-            if not accepts(function.__func__, len(args) + 2, kwargs):
+            if not accepts(function.__func__, len(args) + 2, kwargs) or (kwargs and not self.names(name, len(args), kwargs)):
                 raise self.unsupported(f"{name}() with these arguments")
             result = function(frame, *args, **kwargs)
             return frame.values.plain_answer(result)

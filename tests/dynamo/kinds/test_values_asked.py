@@ -57,3 +57,14 @@ def test_a_mask_of_other_sizes_is_refused():
     for run in (lambda f: f, weft.compile):
         with pytest.raises(IndexError, match="mask \\[3\\] at index 0"):
             run(lambda x: x.index_put((weft.tensor([True, False, True]),), weft.tensor(1.0)))(X)
+
+
+NO_KEYWORDS = ["d.get('a', default=2)", "d.setdefault(key='z', default=1)", "d.popitem(last=False)", "[1, 2].pop(index=0)"]
+
+
+@pytest.mark.parametrize("text", NO_KEYWORDS)
+def test_methods_that_take_no_keywords(text):
+    space = {}
+    exec(f"def f(x, d):\n    try:\n        return x + 1, {text}\n    except TypeError as e:\n        return x + 1, str(e)", space)
+    found = [f(weft.ones(2), {"a": 1})[1] for f in (space["f"], weft.compile(space["f"], backend="eager"))]
+    assert found[0] == found[1] and "takes no keyword arguments" in found[0]

@@ -134,6 +134,8 @@ class DictPart(Part, DictVariable):
             raise frame.values.raised(KeyError, args)
         if name in BY_ITEMS and issubclass(self.base, collections.OrderedDict):
             return BY_ITEMS[name](self, frame, *args, **kwargs)
+        if name in ("__or__", "__ror__") and self.base is collections.defaultdict:
+            return self.united_by_class(frame, *((self.owner, *args) if name == "__or__" else (*args, self.owner)))
         if name in ("copy", "__copy__") and self.base is not dict:
             return self.copy_by_class(frame)
         return super().part_call(frame, name, args, kwargs)
@@ -163,6 +165,15 @@ class DictPart(Part, DictVariable):
         if not all(isinstance(getattr(v, "native", v), DictVariable) for v in (left, right)):
             return ConstantVariable(NotImplemented)
         return stored(frame, frame.world.known(self.owner.python_type()).call(frame, [left], {}), right)
+
+    def united_by_class(self, frame, left, right) -> Variable:
+        """An object of the subclass, made of `left`, in which C stores the items of `right` past its methods."""
+        parts = [getattr(v, "native", v) for v in (left, right)]
+        if not all(isinstance(part, DictVariable) for part in parts):
+            return ConstantVariable(NotImplemented)
+        new = frame.world.known(self.owner.python_type()).call(frame, [self.default_factory, left], {})
+        new.native.merge(frame, parts[1])
+        return new
 
     def copy_by_class(self, frame) -> Variable:
         """What OrderedDict and defaultdict copy is an object of the subclass, which is called; dict's is a dict."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import operator
 import sys
 import types
@@ -15,6 +16,8 @@ from dynamo.variables.attributes import C_METHODS, MEMBERS, find, storage_of
 from dynamo.variables.base import NULL, Exhausted, IdentityKey, Variable
 from dynamo.variables.raising import run_python
 from dynamo.variables.storage import Storage
+
+FACTORY: Any = collections.defaultdict.default_factory
 
 # Where None stands for a special method that the class does not have; elsewhere it is called.
 NONE_IS_NONE = frozenset({"__iter__", "__contains__", "__reversed__", "__hash__", "__aiter__", "__anext__"})
@@ -70,6 +73,8 @@ class ObjectVariable(Variable):
         stored = storage_of(frame, self).members.get(descriptor)
         if stored is None and self.value is not None:
             stored = frame.world.slot(self.value, self.source, descriptor, name)
+        if stored is None and descriptor is FACTORY and self.native is not None:  # (of one that the function has made)
+            stored = self.native.default_factory
         if stored is None or stored is NULL:
             raise attributes.unset(frame, self, name)
         return stored.realize(frame)
@@ -86,6 +91,8 @@ class ObjectVariable(Variable):
             storage_of(frame, self).replace_dict(frame, value)
         elif isinstance(descriptor, types.MemberDescriptorType):
             storage_of(frame, self).write_member(frame, descriptor, value)
+            if descriptor is FACTORY and self.native is not None:
+                self.native.default_factory = value  # which keys that are missing ask
         else:
             raise self.unsupported(f"setting {name}")
 

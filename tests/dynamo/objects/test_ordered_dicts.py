@@ -1,6 +1,6 @@
-"""Attributes of OrderedDicts: they have a `__dict__`, as Module.state_dict() uses it."""
+"""OrderedDicts and subclasses of them and of defaultdict: attributes, and what C asks a subclass for."""
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 
 import weft
 
@@ -96,3 +96,28 @@ def test_c_stores_through_the_methods_of_a_subclass():
             results.append(str(f(weft.ones(1), d)) + str(list(OrderedDict.items(d))))
             logs.append(list(Told.log))
         assert results[0] == results[1] and logs[0] == logs[1]
+
+
+class Doubling(defaultdict):
+    def __init__(self, *args):
+        self.given = len(args)
+        super().__init__(*args)
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value * 2)
+
+
+def united(x, d):
+    first, behind, made = d | {"x": 1}, {"y": 1} | d, Doubling(int)
+    made.default_factory = list
+    shown = [(type(v).__name__, v.given, dict(v), v.default_factory is d.default_factory) for v in (first, behind, d | d)]
+    d.default_factory = str
+    return shown, first["none"], made["none"], made.default_factory is list, d["none"], d.copy().given, x + 1
+
+
+def test_unions_and_factories_of_a_subclass_of_defaultdict():
+    results = []
+    for f in (united, captured(united), weft.compile(united, backend="eager")):
+        d = Doubling(int, {"q": 1})
+        results.append((f(weft.ones(1), d)[:-1], dict(d), d.default_factory))
+    assert results[0] == results[1] == results[2]

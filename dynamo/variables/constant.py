@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import operator
 import types
 from typing import Any
@@ -196,8 +197,12 @@ class ConstantVariable(Variable):
         return self.value is other.value or (type(self.value) is type(other.value) and self.value == other.value)
 
     def recipe(self, emit):
-        if self.source is not None and isinstance(self.value, float) and self.value != self.value:
-            return emit.load(self.source)  # NaN is known by identity
+        if isinstance(self.value, float) and self.value != self.value:  # NaN is known by identity
+            if self.source is not None:
+                return emit.load(self.source)
+            if type(self.value) is float:  # one that is made is new in each call
+                text = "-nan" if math.copysign(1.0, self.value) < 0 else "nan"
+                return emit.shared(self, lambda: outcome.Call(outcome.Const(float), (outcome.Const(text),)))
         return outcome.Const(self.value)
 
 

@@ -51,12 +51,15 @@ def test_random_programs():
 ENDS_LATE = """
 OBJECTS = [1, 2]
 
+def started(out):
+    return counting(3, out)
+
 def f(x, n, s, xs, d):
     out = []
     for i in range(2):
         note(i)
         out.append(i)
-        g = counting(3, out)
+        g = started(out)
         out.append(g.send(None))
     d["a"] = s
     return x + 1, out

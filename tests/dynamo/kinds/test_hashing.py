@@ -307,3 +307,16 @@ def test_a_key_whose_hash_has_changed_is_looked_up_by_python():
     for n in range(3):
         between(n)
         same(compiled(weft.ones(2)), f(weft.ones(2)))
+
+
+def test_a_nan_that_is_made_is_another_one_in_each_call():
+    def f(x, d, kept):
+        value = float("nan")
+        d[value] = d[value] = 1
+        kept.append(value)
+        return len(d), x + 1
+
+    for g in (f, weft.compile(f, backend="eager"), weft.compile(f, backend="eager", fullgraph=True)):
+        d, kept = {}, []
+        assert [g(weft.ones(1), d, kept)[0] for _ in range(5)] == [1, 2, 3, 4, 5]
+        assert len({id(v) for v in kept}) == 5

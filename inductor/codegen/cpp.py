@@ -12,6 +12,7 @@ import re
 from aten.later import later
 from inductor.codegen import kernel as walk
 from inductor.codegen.cpp_loops import NestWriter
+from inductor.codegen.cpp_narrow import NarrowWriter, is_narrow
 from inductor.codegen.cpp_product import render_product
 from inductor.codegen.cpp_split import split, splits
 from inductor.codegen.cpp_vector import Isa, native_isa, prelude, symbol_lines
@@ -84,7 +85,11 @@ def render_kernel(kernel: Kernel, buffers: dict[str, Buffer], hints: dict, range
     for k, nest in enumerate(kernel.body):
         given = (kernel, nest, f"{kernel.name}_{k}", buffers, hints, ranges, isa)
         w = NestWriter(*given)
-        writers.append(writer_of_rows(w, given) if w.plan.mode == "row" else w)
+        if is_narrow(w):
+            w = NarrowWriter(*given)
+        elif w.plan.mode == "row":
+            w = writer_of_rows(w, given)
+        writers.append(w)
     if splits(writers[0]):
         functions, body = split(writers[0])
     else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from aten import settings
-from aten.symbolic.expr import Expr, as_expr, evaluate, prod_, substitute, sym
+from aten.symbolic.expr import Expr, as_expr, prod_, substitute, sym
 from inductor import choices
 from inductor.codegen.cpp_aside import PAGE, AsideWriter
+from inductor.codegen.cpp_flat import FlatWriter
 from inductor.codegen.cpp_moves import RAW, as_moves
 from inductor.codegen.cpp_reduce import indent
 from inductor.codegen.cpp_values import runs
@@ -13,6 +14,7 @@ from inductor.codegen.cpp_vector import COMPUTED, MAX_LANES, MEMORY, VIRTUAL_LAN
 from inductor.codegen.kernel import Plan, Scope, extent, plan, values_of, work_of
 from inductor.ir import scalar
 from inductor.ir.buffer import ITEMSIZE, Buffer, Kernel
+from inductor.ir.flat_rows import flat_rows
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Stage, Store
 from inductor.ir.narrow import narrowed
@@ -28,7 +30,7 @@ UNIT_NAMES = {"block", "tile", "first", "first_row", "next", "next_row"}
 THREAD_WORK = 1 << 17  # additions a thread must have to be worth waking
 
 
-class NestWriter(AsideWriter):
+class NestWriter(FlatWriter, AsideWriter):
     """Writes one nest of a kernel as the function `name`."""
 
     def __init__(
@@ -39,8 +41,10 @@ class NestWriter(AsideWriter):
         moves = as_moves(nest, buffers)
         self.raw = moves is not None  # halves are 16 bits
         nest = narrowed(moves or nest, ranges)
-        super().__init__(kernel, plan(nest, buffers, hints), ranges)
+        self.flat = flat_rows(nest, lambda e: choices.size(e, hints))
+        nest = self.flat.nest if self.flat else nest
         self.nest, self.name, self.buffers, self.hints, self.isa = nest, name, buffers, hints, isa
+        super().__init__(kernel, self.planned(nest), ranges)
         self.shared = len(kernel.body) > 1  # the function may serve several nests: it finds its buffers by a table
         self.lanes, self.full = isa.lanes(self.lane_dtypes()), isa.lanes(("float32",))
         self.accumulators = VIRTUAL_LANES // self.lanes
@@ -48,9 +52,14 @@ class NestWriter(AsideWriter):
         self.sequential = any(isinstance(s, Accumulate) for s in nest.statements)
         self.streamed = False
         self.tiles: dict[Node, str] = {}
+        self.tables: dict[Node, str] = {}
         self.ahead: list[str] = []  # asks for rows of this tile and for the next tile, a part beside each row
         self.tiled = self.tiled_dim()
         self.blocked = self.block_size()
+
+    def planned(self, nest: Nest) -> Plan:
+        """The axis along which vectors run."""
+        return plan(nest, self.buffers, self.hints)
 
     def lane_dtypes(self) -> set[str]:
         """The dtypes that decide how many lanes there are: of values that differ by lane, not of an index of which only the
@@ -70,7 +79,7 @@ class NestWriter(AsideWriter):
     # ---- units: how the outer loops are cut
 
     def size_hint(self, e: Expr) -> int:
-        return evaluate(e, self.hints) if e.free_symbols <= self.hints.keys() else 64
+        return choices.size(e, self.hints)
 
     def block_size(self) -> int:
         """Elements of the vector axis in a unit; 0 if a unit has all of it."""

@@ -259,6 +259,27 @@ template <int L, class T, class N> W_INLINE auto w_gather(const T *p, long strid
       if (w_wanted<L>(n) >> k & 1) v[k] = ((const w_raw<T> *)p)[k * stride];
   return w_mem<T>::up(v);
 }
+// Lane k of a vector, for each of the lanes a number below L.
+template <class V, class I> W_INLINE V w_lanes_at(V v, I k) {
+  typedef __typeof__(v == v) M;
+#ifdef __clang__
+  V out{};
+  for (int i = 0; i < w_lanes<V>; i++) out[i] = v[k[i]];
+  return out;
+#else
+  return __builtin_shuffle(v, __builtin_convertvector(k, M));
+#endif
+}
+// The elements j, j + 1, ... where each of `p` stands P times in turn; those lie `step` apart.
+template <int L, int P, class T, class N> W_INLINE auto w_once(const T *p, long step, long j, N n) {
+  const long first = (unsigned long)j / P, at = j - first * P;
+  const int lanes = 32 - __builtin_clz(w_wanted<L>(n)), count = (int)(at + lanes - 1) / P + 1;
+  const auto places = (w_iota<int, L>() + (int)at) * ((1 << 20) / P + 1) >> 20;  // divided by P: they are few
+  if (step == 1) return w_lanes_at(w_load<L>(p + first, w_tail(count)), places);
+  w_vec<w_raw<T>, L> v{};
+  for (int k = 0; k < count; k++) v[k] = ((const w_raw<T> *)p)[(first + k) * step];
+  return w_lanes_at(w_mem<T>::up(v), places);
+}
 // Elements one before the other: those of a vector, turned round.
 template <class V, class T, int... K> W_INLINE V w_turned(V v, w_pack<T, K...>) {
   return __builtin_shufflevector(v, v, (w_lanes<V> - 1 - K)...);

@@ -13,6 +13,21 @@ static PyObject *type_name(PyObject *, PyObject *cls) {
   return PyUnicode_FromString(((PyTypeObject *)cls)->tp_name);
 }
 
+// What calling something written in C takes, as its flags say: of most no signature tells.
+static PyObject *takes_by_flags(PyObject *, PyObject *callable) {
+  int flags = METH_VARARGS | METH_KEYWORDS, object = 0;
+  if (PyCFunction_Check(callable)) {
+    flags = PyCFunction_GET_FLAGS(callable);
+  } else if (Py_IS_TYPE(callable, &PyMethodDescr_Type) || Py_IS_TYPE(callable, &PyClassMethodDescr_Type)) {
+    flags = ((PyMethodDescrObject *)callable)->d_method->ml_flags;
+    object = 1;
+  } else if (Py_IS_TYPE(callable, &PyWrapperDescr_Type)) {
+    if (!(((PyWrapperDescrObject *)callable)->d_base->flags & PyWrapperFlag_KEYWORDS)) flags = METH_VARARGS;
+  }
+  int count = flags & METH_O ? object + 1 : flags & METH_NOARGS ? object : -1;
+  return Py_BuildValue("(iO)", count, flags & METH_KEYWORDS ? Py_True : Py_False);
+}
+
 // What a `with` statement of 3.14 loads of its context manager: a method of the class, bound.
 static PyObject *exit_method(PyObject *, PyObject *manager) {
   static PyObject *name = PyUnicode_InternFromString("__exit__");
@@ -67,6 +82,7 @@ static PyMethodDef functions[] = {
     {"dict_of", dict_of, METH_VARARGS, "dict_of(keys, values, hashes) -> a dict; where a hash is given, the key is not asked for it"},
     {"exit_method", exit_method, METH_O, "exit_method(manager) -> its __exit__, as a `with` statement finds it"},
     {"type_name", type_name, METH_O, "type_name(cls) -> what messages call it: 'int', 'functools.partial'"},
+    {"takes_by_flags", takes_by_flags, METH_O, "takes_by_flags(callable) -> how many arguments (-1: not said), and whether keywords"},
     {NULL, NULL, 0, NULL},
 };
 

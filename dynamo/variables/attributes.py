@@ -282,16 +282,21 @@ def _method(frame, found, obj, owner):
 # ------------------------------------------------------------------------------------------- load, store, remove
 def no_attribute(frame, obj: Variable, name: str, template: str = FULL_TEXT) -> Raised:
     """The AttributeError of obj.name."""
-    error = frame.values.error(frame, AttributeError, template.format(obj.type_name(), name))
+    error = unchangeable(frame, obj, name, template)
     error.value.about(frame, name=frame.values.const(name), obj=obj)
     return error
+
+
+def unchangeable(frame, obj: Variable, name: str, template: str = FULL_TEXT) -> Raised:
+    """The AttributeError of setting or deleting obj.name, which does not tell its parts."""
+    return frame.values.error(frame, AttributeError, template.format(obj.type_name(), name))
 
 
 def nowhere(frame, obj: Variable, name: str) -> Raised:
     """The AttributeError of setting what neither the class of an object has nor the object can have."""
     cls = obj.python_type()
     hooked = any(find_function(frame, cls, hook) is not None for hook in ("__setattr__", "__delattr__"))
-    return no_attribute(frame, obj, name, FULL_TEXT if hooked else NOWHERE_TEXT)
+    return (no_attribute if FULL_NAMES else unchangeable)(frame, obj, name, FULL_TEXT if hooked else NOWHERE_TEXT)
 
 
 def unset(frame, obj: Variable, name: str) -> Raised:
@@ -351,14 +356,14 @@ def store_plainly(frame, obj: Variable, name: str, value: Variable) -> None:
     elif found is None:
         raise nowhere(frame, obj, name)
     else:
-        raise no_attribute(frame, obj, name, "'{0}' object attribute '{1}' is read-only")
+        raise unchangeable(frame, obj, name, "'{0}' object attribute '{1}' is read-only")
 
 
 def _store_by_descriptor(frame, found: Found, obj: Variable, value: Variable) -> None:
     raw, name = found.raw, found.name
     if isinstance(raw, property):
         if raw.fset is None:
-            raise no_attribute(frame, obj, name, refusal(obj, lambda: raw.__set__(STAND_IN, None)))
+            raise unchangeable(frame, obj, name, refusal(obj, lambda: raw.__set__(STAND_IN, None)))
         frame.world.function(raw.fset).call(frame, [obj, value], {})
     elif isinstance(raw, MEMBERS):
         obj.set_member(frame, raw, name, value)
@@ -383,18 +388,18 @@ def remove_plainly(frame, obj: Variable, name: str) -> None:
     if found is not None and is_data_descriptor(frame, found):
         _remove_by_descriptor(frame, found, obj)
     elif not frame.world.has_dict(cls) and found is not None:
-        raise no_attribute(frame, obj, name, "'{0}' object attribute '{1}' is read-only")
+        raise unchangeable(frame, obj, name, "'{0}' object attribute '{1}' is read-only")
     elif not frame.world.has_dict(cls):
         raise nowhere(frame, obj, name)
     elif not storage_of(frame, obj).delete(frame, name):
-        raise no_attribute(frame, obj, name)
+        raise unchangeable(frame, obj, name)
 
 
 def _remove_by_descriptor(frame, found: Found, obj: Variable) -> None:
     raw, name = found.raw, found.name
     if isinstance(raw, property):
         if raw.fdel is None:
-            raise no_attribute(frame, obj, name, refusal(obj, lambda: raw.__delete__(STAND_IN)))
+            raise unchangeable(frame, obj, name, refusal(obj, lambda: raw.__delete__(STAND_IN)))
         frame.world.function(raw.fdel).call(frame, [obj], {})
     elif isinstance(raw, MEMBERS):
         obj.del_member(frame, raw, name)

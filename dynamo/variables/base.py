@@ -175,7 +175,7 @@ class Variable:
 
     def call_c(self, frame: Frame, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """The same, of whatever arguments the program gives: those that C does not take are refused by C itself."""
-        if not takes(descriptor, len(args), frozenset(kwargs)):
+        if not takes(descriptor, len(args) + 1, frozenset(kwargs)):
             raise self.unsupported(f"{descriptor.__name__}() with these arguments")
         return self.c_call(frame, descriptor, args, kwargs)
 
@@ -346,7 +346,7 @@ class Variable:
     def names(self, name: str, positional: int, keywords: Iterable[str]) -> bool:
         """Whether a method has parameters of these names, where C says which it has: its rule may name what C does not."""
         descriptor = getattr(self.python_type(), name, None)
-        return type(descriptor) is not types.MethodDescriptorType or takes(descriptor, positional, frozenset(keywords))
+        return not isinstance(descriptor, C_METHODS) or takes(descriptor, positional + 1, frozenset(keywords))
 
     def method(self, frame: Frame, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """self.name(*args, **kwargs), without making the bound method."""
@@ -404,10 +404,13 @@ def accepts(function: types.FunctionType, positional: int, keywords: Iterable[st
 
 
 @functools.cache
-def takes(descriptor: Any, positional: int, keywords: frozenset[str]) -> bool:
-    """Whether a method of C takes so many arguments behind its object and these keywords, as far as its signature tells."""
+def takes(function: Any, positional: int, keywords: frozenset[str]) -> bool:
+    """Whether a function or method of C takes so many arguments (its object is one) and these keywords, as far as is known."""
+    count, named = _eval_frame.takes_by_flags(function)
+    if (keywords and not named) or (count >= 0 and positional != count):
+        return False
     try:
-        inspect.signature(descriptor).bind(*[None] * (positional + 1), **dict.fromkeys(keywords))
+        inspect.signature(function).bind(*[None] * positional, **dict.fromkeys(keywords))
     except ValueError:  # C does not tell the signature of all of them
         return True
     except TypeError:

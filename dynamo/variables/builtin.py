@@ -159,9 +159,12 @@ def getattr_(frame, obj, name, default=None, /):
     try:
         return obj.getattr(frame, text)
     except Raised as r:
-        if default is not None and issubclass(r.value.cls, AttributeError):
-            return default
-        raise
+        if not issubclass(r.value.cls, AttributeError):
+            raise
+        if default is None:
+            r.value.about(frame, name=name, obj=obj)
+            raise
+        return default
 
 
 @builtin(hasattr)

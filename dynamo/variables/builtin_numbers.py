@@ -202,8 +202,10 @@ def first_of(frame, iterable: Variable, wanted: bool) -> bool:
 # ----------------------------------------------------------------------------------------------- strings
 @builtin(str)
 def str_(frame, object=None, *rest, **named):
-    if object is None:
+    if object is None and not named:
         return ConstantVariable("")
+    if object is None:
+        object = ConstantVariable(b"")
     if rest or named:
         args = [frame.ops.real(frame, v) for v in (object, *rest)]
         return literal(frame, run_python(frame, str, *args, **{k: plain(v) for k, v in named.items()}))

@@ -16,6 +16,7 @@ from dynamo.variables.base import Variable
 from dynamo.variables.raising import run_python
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
+NUMBERS = (int, float, bool, complex)  # Python's own
 TOO_MANY = 1 << 20  # items of a range for a list of them
 ENTERED = ("__enter__", "__exit__")  # of a context manager: they have effects, so they are traced
 C_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
@@ -61,6 +62,8 @@ class ConstantVariable(Variable):
             if hasattr(self, "owner") or hasattr(other, "owner"):
                 return self.binary_of_parts(frame, ROWS[op].dunder, other)
             return frame.values.literal(frame, run_python(frame, op, self.value, other.value))
+        if isinstance(other, frame.values.SymbolicVariable) and type(self.value) in NUMBERS:
+            return other.of_constant(frame, ROWS[op].function, self, False)
         native = getattr(other, "native", None)  # of an object of a subclass of a builtin: what its base in C sees
         shown = isinstance(self.value, (str, bytes)) and ROWS[op].function is operator.mod
         if isinstance(native, ConstantVariable) and not shown:
@@ -92,6 +95,8 @@ class ConstantVariable(Variable):
         return None if result is NotImplemented else frame.values.literal(frame, result)
 
     def reflected(self, frame, op, other):
+        if isinstance(other, frame.values.SymbolicVariable) and type(self.value) in NUMBERS:
+            return other.of_constant(frame, op, self, True)
         other_part = getattr(other, "native", other)
         if isinstance(other_part, ConstantVariable) and (hasattr(self, "owner") or hasattr(other_part, "owner")):
             return self.binary_of_parts(frame, ROWS[op].reflected, other_part)

@@ -16,6 +16,7 @@ from dynamo.real_objects import is_plain_key
 from dynamo.variables.attributes import bind, find, find_function
 from dynamo.variables.base import Variable
 from dynamo.variables.exception import made_by_c
+from dynamo.variables.mapping import check_factory
 from dynamo.variables.native_part import NEW, OUTSIDE, new_part
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.raising import raise_exception, run_python
@@ -178,9 +179,11 @@ def keyed_reference(frame, args, kwargs) -> Variable:
 
 def default_dict(frame, args, kwargs) -> Variable:
     """collections.defaultdict(factory, …)."""
-    new = frame.values.DictVariable(
-        cls=collections.defaultdict, default_factory=args[0] if args else frame.values.NONE
-    )
+    if len(args) > 2:
+        raise Unsupported(breaks.UNKNOWN_CALL, "collections.defaultdict with these arguments")
+    factory = args[0] if args else frame.values.NONE
+    check_factory(frame, factory)
+    new = frame.values.DictVariable(cls=collections.defaultdict, default_factory=factory)
     if len(args) > 1:
         new.merge(frame, args[1])
     for k, v in kwargs.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,12 @@ from dynamo.variables.object import ObjectVariable
 from dynamo.variables.raising import as_raised, raise_exception, raises, run_python
 from dynamo.variables.traceback import TracebackVariable
 
+HELD: dict[str, tuple[type, ...]] = {  # what members of every exception may hold
+    "__cause__": (BaseException, types.NoneType),
+    "__context__": (BaseException, types.NoneType),
+    "__traceback__": (types.TracebackType, types.NoneType),
+    "__suppress_context__": (bool,),
+}
 RUNNING = ("__traceback__", "__context__", "__suppress_context__")
 
 
@@ -67,6 +74,8 @@ class ExceptionVariable(ObjectVariable):
 
     def take_members(self, e: BaseException) -> None:
         """What C filled into a real exception beyond its arguments (the `name` of an ImportError)."""
+        if isinstance(e, AttributeError) and not isinstance(e.obj, PLAIN_MEMBERS):
+            return  # of another object: whoever looked for the attribute tells of both
         mine = shadow_members(self.shadow)
         for name, value in shadow_members(e).items():
             if name != "args" and type(value) in PLAIN_MEMBERS and mine.get(name) != value:
@@ -86,6 +95,8 @@ class ExceptionVariable(ObjectVariable):
         if descriptor.__objclass__ is object or name == "__dict__" or self.is_slot(descriptor):
             super().set_member(frame, descriptor, name, value)
             return
+        if not issubclass(value.python_type(), HELD.get(name, object)):
+            raise frame.ops.refused(frame, lambda refused: descriptor.__set__(BaseException(), refused), value)
         if isinstance(value, TracebackVariable) and name == "__traceback__":
             return  # it has that one, or gets it where it is raised
         if name == "args":
@@ -130,6 +141,8 @@ class ExceptionVariable(ObjectVariable):
         if name == "__init__":
             return self.initialize(frame, args, kwargs)
         if name == "with_traceback":
+            if not issubclass(args[0].python_type(), HELD["__traceback__"]):
+                raise frame.ops.refused(frame, BaseException().with_traceback, *args)
             return self
         if name == "add_note":
             return self.add_note(frame, *args)
@@ -146,6 +159,8 @@ class ExceptionVariable(ObjectVariable):
         raise self.unsupported(f"method {name}")
 
     def add_note(self, frame, note: Variable) -> Variable:
+        if not issubclass(note.python_type(), str):
+            raise raise_exception(frame, TypeError, f"note must be a str, not '{note.type_name()}'")
         storage = storage_of(frame, self)
         notes = storage.read(frame, "__notes__")
         if notes is None:

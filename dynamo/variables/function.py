@@ -19,6 +19,7 @@ from dynamo.variables.attributes import storage_of
 from dynamo.variables.base import C_METHODS, TrueVariable, Variable
 from dynamo.variables.binding import bind
 from dynamo.variables.constant import NONE, ConstantVariable, literal
+from dynamo.variables.object import BoundMethod
 from dynamo.variables.raising import raise_exception, run_python
 from dynamo.variables.storage import Storage
 
@@ -422,39 +423,6 @@ class MethodVariable(TrueVariable):
             return emit.load(self.source)
         parts = (emit.value(self.function), emit.value(self.object))
         return emit.shared(self, lambda: outcome.Call(outcome.Const(types.MethodType), parts))
-
-
-class BoundMethod(TrueVariable):
-    """A method of a kind of value whose `method()` knows it: [].append, x.size …"""
-
-    __slots__ = ("object", "name")
-
-    def __init__(self, object: Variable, name: str, source=None):
-        super().__init__(source)
-        self.object = object
-        self.name = name
-
-    def python_type(self):
-        return type(getattr(self.object.python_type(), self.name, len))
-
-    def describe(self):
-        return f"the method {self.name} of {self.object.describe()}"
-
-    def call(self, frame, args, kwargs):
-        return self.object.method(frame, self.name, args, kwargs)
-
-    def getattr(self, frame, name):
-        if name == "__self__":
-            return self.object
-        if name == "__name__":
-            return ConstantVariable(self.name)
-        return super().getattr(frame, name)
-
-    def hash_key(self):
-        return ("method", self.name, self.object.hash_key())
-
-    def recipe(self, emit):
-        return outcome.GetAttr(emit.value(self.object), self.name)
 
 
 class PartialVariable(TrueVariable):

@@ -115,9 +115,22 @@ def delayed_text(frame: Any, value: Variable, convert: Any, spec: str) -> Delaye
     if config.reorderable_logging_functions and (hasattr(value, "node") or type(value) is DelayedText):
         return DelayedText([(value, convert, spec)])
     sizes = value.unpack(frame) if type(value) is SizeVariable else [value]
-    if any(isinstance(size, SymbolicVariable) for size in sizes):
+    if any(isinstance(size, SymbolicVariable) for size in sizes) and is_any_number_shown(value, convert, spec):
         return SizeText([(value, convert, spec)], frame.output)
     return None
+
+
+def is_any_number_shown(value: Variable, convert: Any, spec: str) -> bool:
+    """Whether format() takes the format whatever the number is: what it refuses is refused in the line of the program."""
+    if not spec:
+        return True
+    if type(value) is SizeVariable or spec.endswith("c"):
+        return convert is not None
+    try:
+        format("" if convert is not None else value.python_type()(1), spec)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def joined(parts: list[Variable]) -> Variable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import operator
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -81,6 +82,24 @@ class HashedVariable(Variable):
         self.entries = {}
 
 
+def ordered_pairs_from(frame, other: Variable) -> Iterator[tuple[Variable, Variable]]:
+    """The items that update() of an OrderedDict takes: written anew in C, it asks for more, and has words of its own."""
+    if isinstance(other, DictVariable):
+        yield from other.pairs(frame)
+        return
+    if other.hasattr(frame, "keys"):  # of a subclass of dict, too
+        yield from pairs_of_keys(frame, other)
+        return
+    items = other.method(frame, "items", [], {}) if other.hasattr(frame, "items") else other
+    for item in one_by_one(frame, items):
+        pair = list(itertools.islice(one_by_one(frame, item), 3))
+        if len(pair) > 2:
+            raise raise_exception(frame, ValueError, "too many values to unpack (expected 2)")
+        if len(pair) < 2:
+            raise raise_exception(frame, ValueError, f"need more than {len(pair)} value{'' if pair else 's'} to unpack")
+        yield pair[0], pair[1]
+
+
 def pairs_from(frame, other: Variable) -> Iterator[tuple[Variable, Variable]]:
     """The items that update() takes from a mapping or an iterable of pairs, one after the other."""
     part = getattr(other.realize(frame), "native", None)
@@ -89,11 +108,21 @@ def pairs_from(frame, other: Variable) -> Iterator[tuple[Variable, Variable]]:
     elif isinstance(part, DictVariable) and frame.world.on_class(other.python_type(), "__iter__") is dict.__iter__:
         yield from part.pairs(frame)  # of a subclass C reads what is in it, whatever the class says of `keys` and items
     elif other.hasattr(frame, "keys"):
-        for k in other.method(frame, "keys", [], {}).unpack(frame):
-            yield k, other.getitem(frame, k)
+        yield from pairs_of_keys(frame, other)
     else:
         for i, item in enumerate(one_by_one(frame, other)):
             yield pair_of(frame, item, i)
+
+
+def pairs_of_keys(frame, other: Variable) -> Iterator[tuple[Variable, Variable]]:
+    for k in other.method(frame, "keys", [], {}).unpack(frame):
+        yield k, other.getitem(frame, k)
+
+
+def check_factory(frame, factory: Variable) -> None:
+    """Refuse what a defaultdict cannot call for what is missing."""
+    if not factory.is_same(NONE) and frame.world.lacks(factory.python_type(), "__call__"):
+        raise raise_exception(frame, TypeError, "first argument must be callable or None")
 
 
 class DictVariable(HashedVariable):
@@ -257,7 +286,8 @@ class DictVariable(HashedVariable):
 
     def merge(self, frame, other: Variable) -> None:
         """update() from a mapping or an iterable of pairs."""
-        for k, v in pairs_from(frame, other):
+        from_other = ordered_pairs_from if issubclass(self.cls, collections.OrderedDict) else pairs_from
+        for k, v in from_other(frame, other):
             self.setitem(frame, k, v)
 
     # ----------------------------------------------------------------------------------------- methods

@@ -23,8 +23,8 @@ from dynamo.bytecode.instruction import VERSION
 from dynamo.polyfills import sorting
 from dynamo.real_objects import is_plain_key
 from dynamo.variables import attributes, builtin_containers
-from dynamo.variables.base import Variable, accepts
-from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
+from dynamo.variables.base import Variable, accepts, takes
+from dynamo.variables.builtin import CLASSES, FUNCTIONS, builtin, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
 from dynamo.variables.construct import new_object
 from dynamo.variables.exception import being_handled, raise_exception
@@ -51,12 +51,12 @@ def handler(value: Any) -> Callable | None:
     """The rule for calls of a C callable, or None."""
     on_demand.load(value)
     found = FUNCTIONS.get(value) or trace_rules.handler(value)
+    owner = getattr(value, "__self__", None)
     if found is not None:
-        return found
+        return _checked(value, found) if isinstance(owner, types.ModuleType) else found
     name = getattr(value, "__name__", "")
     if isinstance(value, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return _unbound_method(value)
-    owner = getattr(value, "__self__", None)
     if name == "__get__" and isinstance(owner, (property, types.GetSetDescriptorType)):
         return attributes.readers.get(owner)
     if isinstance(owner, types.ModuleType):
@@ -66,6 +66,17 @@ def handler(value: Any) -> Callable | None:
     if owner is not None:
         return _method_of_object(owner, name)
     return None
+
+
+def _checked(value, rule: Callable) -> Callable:
+    """The rule of a function of C, for the arguments that it takes: it refuses others in its own words."""
+
+    def checked(frame, args, kwargs):
+        if not takes(value, len(args), frozenset(kwargs)):
+            raise Unsupported(breaks.UNKNOWN_CALL, f"{trace_rules.name_of(value)} with these arguments")
+        return rule(frame, args, kwargs)
+
+    return checked
 
 
 def _unbound_method(value) -> Callable:
@@ -115,8 +126,7 @@ def _math(function, symbolic_name: str | None = None, dunder: Callable | None = 
     plain_rule = constant_function(function)
 
     def rule(frame, args, kwargs):
-        value = args[0]
-        if isinstance(value, SymbolicVariable):
+        if len(args) == 1 and not kwargs and isinstance(value := args[0], SymbolicVariable):
             if dunder is not None and fits(frame, value.value):
                 return symbolic(frame, dunder(value.value))
             if dunder is not None or not bool(value.value >= 0):
@@ -265,9 +275,8 @@ def _tee(frame, args, kwargs):
     return _inline(polyfills.iteration.tee)(frame, args, kwargs)
 
 
-def _count(frame, args, kwargs) -> Variable:
-    start = args[0] if args else kwargs.get("start", ConstantVariable(0))
-    step = args[1] if len(args) > 1 else kwargs.get("step", ConstantVariable(1))
+@builtin(itertools.count)
+def _count(frame, start=ConstantVariable(0), step=ConstantVariable(1)) -> Variable:
     for value in (start, step):
         if not issubclass(value.python_type(), (int, float, complex)):
             raise Unsupported(breaks.UNKNOWN_CALL, f"itertools.count of {value.describe()}")
@@ -282,7 +291,6 @@ for _real, _polyfill in {**polyfills.FUNCTIONS, **sorting.FUNCTIONS}.items():
 FUNCTIONS[operator.inv] = FUNCTIONS[operator.invert]
 FUNCTIONS[itertools.tee] = _tee
 FUNCTIONS[functools.reduce] = _inline(polyfills.reduce if VERSION < (3, 14) else polyfills.reduce_from)
-CLASSES[itertools.count] = _count
 
 
 PICKLING = (

@@ -21,7 +21,7 @@ from dynamo.variables.attributes import bind, find_function, storage_of
 from dynamo.variables.base import Variable, accepts
 from dynamo.variables.constant import NONE, PLAIN, ConstantVariable
 from dynamo.variables.hashed import value_at
-from dynamo.variables.mapping import MISSING, DictVariable, pairs_from
+from dynamo.variables.mapping import MISSING, DictVariable, check_factory, ordered_pairs_from
 from dynamo.variables.raising import run_python
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.sets import SetVariable
@@ -127,6 +127,7 @@ class DictPart(Part, DictVariable):
     def initialize(self, frame, args, kwargs):
         if self.base is collections.defaultdict and args:
             self.default_factory, *args = args
+            check_factory(frame, self.default_factory)
         self.part_call(frame, "update", args, kwargs)
 
     def part_call(self, frame, name, args, kwargs):
@@ -206,7 +207,7 @@ class DictPart(Part, DictVariable):
 def stored(frame, target: Variable, *others: Variable, **named: Variable) -> Variable:
     """`target`, in which the items were stored as its class stores them."""
     for other in others:
-        for key, value in pairs_from(frame, other):
+        for key, value in ordered_pairs_from(frame, other):
             target.setitem(frame, key, value)
     for name, value in named.items():
         target.setitem(frame, ConstantVariable(name), value)

@@ -13,7 +13,8 @@ from dynamo.breaks import NotConstant, Raised
 from dynamo.operators import ROWS, UNARY
 from dynamo.variables import attributes
 from dynamo.variables.attributes import C_METHODS, MEMBERS, find, storage_of
-from dynamo.variables.base import NULL, Exhausted, IdentityKey, Variable
+from dynamo.variables.base import NULL, Exhausted, IdentityKey, TrueVariable, Variable
+from dynamo.variables.constant import ConstantVariable
 from dynamo.variables.raising import run_python
 from dynamo.variables.storage import Storage
 
@@ -324,6 +325,54 @@ class NativeMethod(Variable):
     def recipe(self, emit):
         bound = outcome.Const(self.descriptor.__get__)
         return outcome.Call(bound, (emit.value(self.object),))
+
+
+BOUND: dict[type, type] = {  # what methods of a class become for an object of it
+    types.MethodDescriptorType: types.BuiltinMethodType,
+    types.WrapperDescriptorType: types.MethodWrapperType,
+    types.FunctionType: types.MethodType,
+}
+
+
+class BoundMethod(TrueVariable):
+    """A method of a kind of value whose `method()` knows it: [].append, x.size …"""
+
+    __slots__ = ("object", "name")
+
+    def __init__(self, object: Variable, name: str, source=None):
+        super().__init__(source)
+        self.object = object
+        self.name = name
+
+    def python_type(self):
+        found = type(getattr(self.object.python_type(), self.name, len))
+        return BOUND.get(found) or (types.MethodType if hasattr(found, "__get__") else found)
+
+    def describe(self):
+        return f"the method {self.name} of {self.object.describe()}"
+
+    def call(self, frame, args, kwargs):
+        return self.object.method(frame, self.name, args, kwargs)
+
+    def getattr(self, frame, name):
+        if name == "__self__":
+            return self.object
+        if name == "__name__":
+            return ConstantVariable(self.name)
+        return super().getattr(frame, name)
+
+    def binary(self, frame, op, other):
+        """Those of one name and object are equal, each time the object is asked for another one."""
+        if op in (operator.eq, operator.ne) and isinstance(other, BoundMethod):
+            equal = self.name == other.name and frame.ops.same(frame, self.object, other.object)
+            return frame.values.boolean(equal == (op is operator.eq))
+        return super().binary(frame, op, other)
+
+    def hash_key(self):
+        return ("method", self.name, self.object.hash_key())
+
+    def recipe(self, emit):
+        return outcome.GetAttr(emit.value(self.object), self.name)
 
 
 # ---------------------------------------------------------------------------------------- methods of `object` itself

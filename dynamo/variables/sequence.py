@@ -495,9 +495,10 @@ def sort_items(frame, items: list[Variable], key: Variable | None, reverse: Vari
         def __lt__(self, other):
             return frame.ops.binary(frame, operator.lt, self.key, other.key).truth(frame)
 
+    backwards = reverse is not None and bool(reverse.truth(frame) if VERSION >= (3, 12) else frame.ops.index(frame, reverse))
     keyed = [Keyed(i) for i in items]
     try:
-        keyed.sort(reverse=bool(reverse is not None and reverse.truth(frame)))
+        keyed.sort(reverse=backwards)
     finally:
         items[:] = [k.item for k in keyed]
     return items

@@ -10,7 +10,7 @@ from dynamo import promises
 from dynamo.breaks import NotConstant
 from dynamo.operators import ROWS
 from dynamo.variables.base import Variable, attribute
-from dynamo.variables.constant import ConstantVariable, literal
+from dynamo.variables.constant import NUMBERS, ConstantVariable, literal
 from dynamo.variables.exception import run_python
 
 NUMERIC = frozenset(
@@ -64,12 +64,19 @@ class SymbolicVariable(Variable):
 
     # --------------------------------------------------------------------------------------- operators
     def binary(self, frame, op, other):
-        if not is_number(other):
-            return None
-        return combined(frame, ROWS[op].function, self, other)
+        number = number_known(self, other)
+        return None if number is None else combined(frame, ROWS[op].function, self, number)
 
     def reflected(self, frame, op, other):
-        return combined(frame, op, other, self) if is_number(other) else None
+        number = number_known(self, other)
+        return None if number is None else combined(frame, op, number, self)
+
+    def of_constant(self, frame, op, constant: ConstantVariable, reflected: bool) -> Variable | None:
+        """op(constant, self), or the reflected one, as the operators of the constant answer."""
+        if not is_number(constant) or number_known(constant, self) is None:
+            return None
+        plainly = ConstantVariable(constant.value)
+        return combined(frame, op, self, plainly) if reflected else combined(frame, op, plainly, self)
 
     def unary(self, frame, op):
         if op is operator.invert or self.python_type() is bool:
@@ -122,7 +129,19 @@ def is_number(value: Variable) -> bool:
     """Whether a symbolic number knows the value: Python's own numbers."""
     if isinstance(value, SymbolicVariable):
         return True
-    return isinstance(value, ConstantVariable) and type(value.value) in (int, float, bool, complex)
+    return isinstance(value, ConstantVariable) and type(value.value) in NUMBERS
+
+
+KNOWN = {bool: (int,), int: (int,), float: (int, float), complex: (int, float, complex)}  # to the operators of C of each
+
+
+def number_known(asked: Variable, other: Variable) -> Variable | None:
+    """The number that another operand is or, as an object of a subclass, begins with; None if operators of the one that is
+    asked do not know it."""
+    native = getattr(other, "native", other)
+    if not is_number(native) or not issubclass(native.python_type(), KNOWN[asked.python_type()]):
+        return None
+    return native if native is other else ConstantVariable(native.value)
 
 
 def combined(frame, op, a: Variable, b: Variable) -> Variable:

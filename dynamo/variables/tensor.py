@@ -147,6 +147,8 @@ class TensorVariable(TensorFacts):
         raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"{name} of {self.describe()}")
 
     def setattr(self, frame, name, value):
+        if name == "grad" and not self.may_be_gradient(value):
+            raise Unsupported(breaks.MUTATED_ALIAS, f"setting grad of {self.describe()} to {value.describe()}")
         if name == "grad" or not hasattr(aten.Tensor, name):
             self.storage(frame).write(frame, name, value)
             return
@@ -157,13 +159,21 @@ class TensorVariable(TensorFacts):
             return
         raise Unsupported(breaks.MUTATED_ALIAS, f"setting {name} of {self.describe()}")
 
+    def may_be_gradient(self, value: Variable) -> bool:
+        """Whether `grad` takes the value: None, or another tensor with the same sizes, dtype and device."""
+        if not isinstance(value, TensorVariable):
+            return value.is_same(NONE)
+        mine, its = self.meta, value.meta
+        alike = mine.dtype is its.dtype and mine.device == its.device and tuple(mine.shape) == tuple(its.shape)
+        return alike and value is not self
+
     def delattr(self, frame, name):
         if name != "grad" and hasattr(aten.Tensor, name):
             raise Unsupported(breaks.MUTATED_ALIAS, f"deleting {name} of {self.describe()}")
         if name == "grad":
             self.storage(frame).write(frame, name, NONE)
         elif not self.storage(frame).delete(frame, name):
-            raise attributes.no_attribute(frame, self, name)
+            raise attributes.unchangeable(frame, self, name)
 
     def make_storage(self) -> Storage:
         return Storage(self, self.value)

@@ -1,0 +1,166 @@
+"""What C refuses, within a handler: the same class, text and parts as in plain Python, and in the line that asked."""
+
+import collections
+import itertools
+import math
+import re
+import types
+
+import pytest
+
+import weft
+
+SPACE = {"weft": weft, "collections": collections, "itertools": itertools, "math": math, "types": types}
+exec(
+    """
+from collections import OrderedDict, defaultdict, deque
+
+class Whole(int):
+    pass
+
+class Ordered(OrderedDict):
+    def __setitem__(self, key, value):
+        super().__setitem__(key, (value,))
+
+class Read(dict):
+    def __getitem__(self, key):
+        return "read"
+
+class Pairs:
+    def items(self):
+        return [(1, 2)]
+
+class Slots:
+    __slots__ = ("a",)
+
+class Fixed:
+    @property
+    def value(self):
+        return 1
+""",
+    SPACE,
+)
+BODY = """
+def f(x, k):
+    y = x + 1
+    try:
+        {}
+    except Exception as e:
+        parts = type(getattr(e, "obj", None)).__name__, getattr(e, "name", None)
+        found = type(e).__name__, str(e), type(e.__context__).__name__, parts
+    return y, found
+"""
+
+
+def outcomes(text: str) -> tuple[list, list]:
+    """What plain and compiled code give for three numbers, of which the last ones are symbols while it is captured."""
+    first, end, last = text.rpartition("; ")
+    body = f"found = None; {text}" if re.match(r"[\w.]+(\(\)\.\w+)? \|?= |del ", last) else f"{first}{end}found = {last}"
+    space = dict(SPACE)
+    exec(BODY.format(body), space)
+    weft.compiler.reset()
+    return tuple([f(weft.arange(4.0), k)[1] for k in (1, 2, 3)] for f in (space["f"], weft.compile(space["f"], backend="eager")))
+
+
+KEYWORDS = [
+    "{1: 2}.pop(key=1)",
+    "{1: 2}.pop(1, default=k)",
+    "deque([1]).rotate(n=k)",
+    "[1].__contains__(item=1)",
+    "[1].__setitem__(key=0, value=k)",
+    "{1: 2}.__getitem__(key=1)",
+    "dict.pop({1: 2}, key=1)",
+    "math.sqrt(x=k)",
+    "math.prod([1], k)",
+    "math.floor()",
+    "itertools.count(foo=1)",
+    "itertools.count(1, 2, 3)",
+    "str(obj=k)",
+    "str(encoding='utf8')",
+    "ValueError(1).with_traceback()",
+    "ValueError(1).add_note()",
+    "defaultdict(list, {}, {})",
+]
+VALUES = [
+    "defaultdict(3)",
+    "defaultdict(None)",
+    "sorted([3, 1], reverse='a')",
+    "[3, 1].sort(reverse=None)",
+    "sorted([3, 1], reverse=k - 1)",
+    "e = ValueError(1); e.__cause__ = 3",
+    "e = ValueError(1); e.__context__ = ValueError",
+    "e = ValueError(1); e.__traceback__ = 3",
+    "e = ValueError(1); e.__suppress_context__ = 3",
+    "ValueError(1).with_traceback(3)",
+    "ValueError(1).add_note(3)",
+    "x.grad = 3",
+    "x.grad = weft.ones(3)",
+    "x.grad = x.long()",
+    "x.grad = x",
+]
+FORMATS = ["f'{k:q}'", "f'{k!r:d}'", "f'{k - 300:c}'", "f'{k:c}'", "f'{x.shape:5}'", "f'{k > 1:q}'", "f'{k:03d}'", "format(k, 'q')"]
+PAIRS = [
+    "OrderedDict([()])",
+    "OrderedDict([(1,)])",
+    "OrderedDict([(1, 2, 3)])",
+    "OrderedDict([1])",
+    "Ordered([(1,)])",
+    "Ordered([1])",
+    "d = OrderedDict(); d |= [(1, 2, 3)]",
+    "OrderedDict([iter([1, k])])",
+    "OrderedDict(Read(a=1))",
+    "OrderedDict(Pairs())",
+    "dict(Pairs())",
+    "d = {}; d.update([(1,)])",
+]
+ATTRIBUTES = [
+    "x.nope",
+    "[].append.nope",
+    "k.nope",
+    "getattr(k, 'nope')",
+    "del x.nope",
+    "Slots().b = 1",
+    "del Slots().b",
+    "Slots().a",
+    "Fixed().value = 1",
+    "del Fixed().value",
+    "del Fixed().nope",
+    "x.shape[0].nope",
+]
+
+
+@pytest.mark.parametrize("text", KEYWORDS + VALUES + FORMATS + PAIRS + ATTRIBUTES)
+def test_refused_as_python_does(text):
+    expected, found = outcomes(text)
+    assert found == expected
+
+
+NUMBERS = [
+    "Whole(k) == k, k == Whole(k), Whole(k) != k, Whole(k) < k + 1, k <= Whole(2)",
+    "Whole(k) + k, k - Whole(k), Whole(2) * k, k // Whole(2), k ** Whole(2), divmod(k, Whole(2)), Whole(6) & k",
+    "[k].index(Whole(k)), Whole(k) in [k], max(k, Whole(2)), sum([k, Whole(1)]), (k, 1) == (Whole(k), 1)",
+    "Whole(3).__lt__(k), (2).__add__(k), (2).__lt__(k), (2).__rsub__(k), (2.5).__add__(k), (2.5).__eq__(k), True.__and__(k)",
+    "k.__add__(2.5), k.__eq__(2.5), k.__radd__('a'), k.__sub__(Whole(1)), 2.5 + k, k < 2.5",
+]
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_numbers_that_change_beside_constants(text):
+    expected, found = outcomes(text)
+    assert found == expected
+
+
+def test_bound_methods_of_one_object_are_equal():
+    def f(x, values):
+        fresh = [1]
+        same = fresh.append == fresh.append, fresh.append in [fresh.append], values.append == values.append, x.size == x.size
+        others = (
+            fresh.append != fresh.append,
+            fresh.append == fresh.extend,
+            fresh.append == [1].append,
+            fresh.__len__ == fresh.append,
+        )
+        kinds = type(fresh.append), type(fresh.__len__), type(x.sum), type({}.get)
+        return x + 1, same, others, kinds
+
+    assert weft.compile(f, fullgraph=True, backend="eager")(weft.ones(1), [])[1:] == f(weft.ones(1), [])[1:]

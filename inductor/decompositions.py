@@ -50,6 +50,20 @@ def windows_added(grad: Any, input_sizes: Any, dim: int, size: int, step: int) -
     return made
 
 
+def _in_turn(decompose: Callable[..., Any]) -> Callable[..., Any]:
+    """Sums of large windows: those of columns first, which vectors run across, then of these in a row (5x5 by steps of two: 10
+    loads an element instead of 25)."""
+
+    def decomposed(input: Any, kernel: Any, *rest: Any) -> Any:
+        if not (input.dtype.is_floating_point and choices.sums_in_turn(kernel) and on_cpu(input)):
+            return decompose(input, kernel, *rest)
+        from aten.ops.pool import sums_in_order  # whose ops are declared on demand
+
+        return sums_in_order(input, kernel, *rest)
+
+    return decomposed
+
+
 def on_cpu(x: Any) -> bool:
     """Whether x lies where an op that stays whole has a kernel: on a device all are made of loops and products."""
     return x.device.type == "cpu"
@@ -127,6 +141,8 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     **dict.fromkeys(("part_maxima", "part_maxima_backward", "window_maxima_backward", "window_sums_backward"), _unless_on_cpu),
     **dict.fromkeys(("nearest", "nearest_backward", *_BAGS, *_DISTANCES), _unless_on_cpu),
     **dict.fromkeys(("recurrent_layer", "recurrent_layer_backward"), _unless_on_cpu),  # (decomposed each step is some nodes)
+    "cumprod_backward": _unless_on_cpu,  # (decomposed it is four scans, whole it is one where there is no zero)
     "image_of_columns": _if_dense,
+    "window_sums": _in_turn,
     "unfold_backward": lambda fn: _unless_on_cpu(windows_added),
 }

@@ -212,7 +212,7 @@ def _(input, kernel, stride, padding, after, outs):
     return ops.sum(flat, [-1], dtype=input.dtype)
 
 
-def _sums_in_order(input: Any, kernel: list[int], stride: list[int], padding: list[int], after: list[int], outs: list[int]) -> Any:
+def sums_in_order(input: Any, kernel: list[int], stride: list[int], padding: list[int], after: list[int], outs: list[int]) -> Any:
     """Rows of a window added up one by one, then their elements, as eager's pools do: the same bits."""
     n, x = len(outs), ops.cast(input, dtypes.float32) if input.dtype.itemsize == 2 else input
     if not input.dtype.is_floating_point:
@@ -225,7 +225,7 @@ def _sums_in_order(input: Any, kernel: list[int], stride: list[int], padding: li
     return ops.cast(functools.reduce(ops.add, (seen(rows, n - 1, tap) for tap in range(kernel[-1]))), input.dtype)
 
 
-window_sums.kernel(by_definition(_sums_in_order))
+window_sums.kernel(by_definition(sums_in_order))
 
 
 @window_sums.vjp

@@ -162,7 +162,7 @@ PROMISED = {
     "sampling":
         "grid_sample sample_points sample_points_backward grid_sampler_2d grid_sampler_3d affine_grid",
     "scan":
-        "cumsum. cumprod. cummax. cummin. logcumsumexp. cumsum_. cumprod_.",
+        "cumsum. cumprod. cumprod_backward cummax. cummin. logcumsumexp. cumsum_. cumprod_.",
     "softmax":
         "softmax. log_softmax. softmin gumbel_softmax",
     "sorting":

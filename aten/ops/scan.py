@@ -9,6 +9,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import Op, inplace_of, op, ops
 from aten.ops.batching import batch_dims
+from aten.ops.by_definition import by_definition
 from aten.promotion import category
 from aten.shapes import product, wrap_dim
 
@@ -85,16 +86,37 @@ def _(g, input, dim, out):
     if _native.is_grad_enabled() and _may_hold_zeros(input):
         rows = g.movedim(dim, -1).unsqueeze(-2) * _row_products(input, dim).conj()
         return rows.sum(-1).movedim(-1, dim)
-    x, out = input.conj(), out.conj()
-    if product(input.shape) >= _MANY and not _may_hold_zeros(input):
-        return reverse_cumsum(g * out, dim) / x
+    return cumprod_backward(g, input, out, dim)
+
+
+@op(
+    "cumprod_backward(Tensor grad, Tensor input, Tensor out, int dim) -> Tensor",
+    tags=["fused", "function_only", "hidden"],
+)
+def cumprod_backward(grad: Meta, input: Meta, out: Meta, dim: int) -> Meta:
+    """The gradient of what `cumprod` made `out` of. Whole, it looks for zeros first."""
+    return grad.like(sizes=grad.sizes)
+
+
+@cumprod_backward.decompose
+def _without_looking(g: Any, input: Any, out: Any, dim: int) -> Any:
+    x = input.conj()
     where, zero = ops.where, ops.eq(x, 0)
     zeros = cumsum(zero, dim)
     rest = where(zero, 1.0, x)
-    before = reverse_cumsum(g * out, dim) / rest
+    before = reverse_cumsum(g * out.conj(), dim) / rest
     without = cumprod(where(zero & ops.eq(zeros, 1), 1.0, x), dim)
     at_first = reverse_cumsum(where(ops.eq(zeros, 1), g * without, 0.0), dim)
     return where(ops.eq(zeros, 0), before, where(zero & ops.eq(zeros, 1), at_first, 0.0))
+
+
+def _by_zeros(g: Any, input: Any, out: Any, dim: int) -> Any:
+    if product(input.shape) >= _MANY and not _may_hold_zeros(input):
+        return reverse_cumsum(g * out.conj(), dim) / input.conj()
+    return _without_looking(g, input, out, dim)
+
+
+cumprod_backward.kernel(by_definition(_by_zeros))
 
 
 def _extreme(name: str, running: np.ufunc) -> Op:

@@ -16,6 +16,7 @@ from inductor.ir.loops import Keep, Nest, Reduce, Running, Stage, Store
 from inductor.ir.nodes import FLOATS, Node, loads, walk
 
 ROW_CHUNK = 8192  # elements of a row that are summed into one partial sum
+LONG_ROW = 1 << 15  # elements of a row that does not stay in the nearest cache
 COLUMN_CHUNK = 256  # rows
 BYTES_AHEAD = 8192  # of rows: about what arrives while they are worked through
 UNROLLED_ROWS = 4
@@ -99,6 +100,10 @@ class ReductionWriter(ColumnStages):
             if isinstance(s, Running)
         ]
         counts = self.counts(stage)
+        if self.goes_back(stage):
+            self.row_backwards(stage, counts)
+            out += ["{", *indent(self.close().lines), "}"]
+            return
         if counts:
             block.lines.append("long at = 0;")
         in_parts = [s for s in reductions if chunked and has_parts(s)]
@@ -137,6 +142,25 @@ class ReductionWriter(ColumnStages):
         out += ["{", *indent(self.close().lines), "}"]
         for s in reductions:
             self.rows[s.name] = 1
+
+    def goes_back(self, stage: Stage) -> bool:
+        """Whether a loop after others runs over a long row from its end, which is in cache still, to where it begins."""
+        plain = all(isinstance(s, Store) for s in stage.body) and not self.plan.serial
+        first = next(s for s in self.nest.stages if s.inner)
+        return plain and stage is not first and self.size_hint(self.plan.axis.size) >= LONG_ROW
+
+    def row_backwards(self, stage: Stage, counts: bool) -> None:
+        limit, scope = self.expr(self.plan.axis.size), self.scopes[-1]
+        part = self.open(())
+        part.lines.append(f"const long part = chunk + {ROW_CHUNK} < {limit} ? chunk + {ROW_CHUNK} : {limit};")
+        if counts:
+            part.lines.append("long at = chunk;")
+        self.vector_loop(stage, "chunk", "part", ["at += L;"] if counts else [])
+        scope.lines += [
+            f"for (long chunk = ({limit} - 1) / {ROW_CHUNK} * {ROW_CHUNK}; chunk >= 0; chunk -= {ROW_CHUNK}) {{",
+            *indent(self.close().lines),
+            "}",
+        ]
 
     def coming_row(self, stage: Stage) -> list[str]:
         """Lines that ask, in the last of several loops over a row, for where it will write a row to come, and in the one

@@ -64,6 +64,8 @@ class ValueWriter(Walk):
             return self.buffers[n.buffer].dtype == "bfloat16"
         if n.kind == "masked" or (n.kind == "call" and n.name == "where"):
             return all(map(self.moves_bfloat16, n.args[1:]))
+        if n.kind == "call" and n.name in _EXACT:
+            return all(map(self.moves_bfloat16, n.args))
         return n.kind == "const" and n.value in (0, 1)
 
     def streams(self, s: Store) -> bool:
@@ -342,6 +344,7 @@ def runs(n: Node, axis: str, ranges: dict) -> bool:
 # of [60,60,60] in parts of 20: 21 ms before).
 _DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")
 _PLACES = ("add", "sub", "mul", "neg", "where", "eq", "ne", "lt", "le", "gt", "ge", *_DIVISIONS)
+_EXACT = ("neg", "abs", "maximum", "minimum", "relu")  # whose results are halves where their arguments are
 _NEAR = {"le": ">=", "lt": ">", "eq": "=="}  # a <= b is b - a >= 0
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "le": "<=", "lt": "<", "and": "&", "or": "|"}
 _CALLS = {"floordiv": "w_vfloordiv", "mod": "w_remainder", "min": "w_imin", "max": "w_imax"}

@@ -359,3 +359,15 @@ def test_where_of_an_expensive_condition_beside_narrower_values(isa):
     nest = Nest((dim("i0", 37),), (Stage(False, (Store("out", i0, value, "float64"),)),))
     assert call(kernel_of([nest]), {"x": x, "y": y, "out": out}, isa=isa) == 0
     assert np.array_equal(out, np.where(x > 0, y, -y))
+
+
+def test_a_bfloat16_with_another_sign_is_moved(isa):
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    x = bits.view(ml_dtypes.bfloat16)
+    out = np.zeros_like(x)
+    value = apply("neg", load("x", i0, "float32"))
+    kernel = kernel_of([Nest((dim("i0", x.size),), (Stage(False, (Store("out", i0, value, "bfloat16"),)),))])
+    buffers = {"x": buffer_of("x", x), "out": buffer_of("out", out)}
+    assert "w_moved_bf16 *" in render([kernel], buffers, isa=isa)
+    call(kernel, {"x": x, "out": out}, isa=isa)
+    np.testing.assert_array_equal(out.view(np.uint16), bits ^ 0x8000)

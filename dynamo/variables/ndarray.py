@@ -211,8 +211,7 @@ class ArrayVariable(Variable):
         parts = key.unpack(frame) if isinstance(key, TupleVariable) else [key]
         if any(map(goes_back, parts)):
             return self.taken_back(frame, self, key, parts)
-        whole = sum(isinstance(p, (ConstantVariable, SymbolicVariable)) and is_integer(p) or is_number(p) for p in parts)
-        scalar = whole == self.ndim == len(parts)
+        scalar = self.names_one(parts)
         try:
             item = self.tensor.getitem(frame, index)
             if scalar:
@@ -223,13 +222,22 @@ class ArrayVariable(Variable):
         except Raised as raised:
             raise left_to_numpy(raised, "array[…]") from None
 
+    def names_one(self, parts: list[Variable]) -> bool:
+        """Whether an index names one element, a number."""
+        whole = sum(isinstance(p, (ConstantVariable, SymbolicVariable)) and is_integer(p) or is_number(p) for p in parts)
+        return whole == self.ndim == len(parts)
+
     def setitem(self, frame, key, value):
         if self.scalar:
             raise self.unsupported("item assignment")
         check_writable(frame, self)
+        several = isinstance(value, (ListVariable, TupleVariable)) or isinstance(value, ArrayVariable) and value.ndim
+        if several and self.names_one(key.unpack(frame) if isinstance(key, TupleVariable) else [key]):
+            raise Unsupported(breaks.ARRAY_FUNCTION, "array[one element] = several")
         if isinstance(value, (ListVariable, TupleVariable)):
-            value = literal(frame, np.asarray).call(frame, [value], {})
+            value = literal(frame, np.asarray).call(frame, [items_stored(frame, value, self.dtype)], {})
         if isinstance(value, ArrayVariable):
+            check_held(frame, value, self.dtype)
             value = own(frame, cast(frame, value, self.dtype), self).tensor
         else:
             value = as_stored(frame, value, self.dtype)
@@ -349,6 +357,24 @@ def as_stored(frame, value: Variable, dtype: np.dtype) -> Variable:
     if isinstance(value, ConstantVariable) and isinstance(value.value, (int, float, complex, np.generic)):
         return ConstantVariable(run_python(frame, stored, value.value, dtype))
     return value
+
+
+def items_stored(frame, value: Variable, dtype: np.dtype) -> Variable:
+    """A list of numbers, of lists of them, of arrays: its numbers as elements of `dtype` hold them."""
+    if isinstance(value, (ListVariable, TupleVariable)):
+        return ListVariable([items_stored(frame, v, dtype) for v in value.items])
+    if isinstance(value, ArrayVariable):
+        check_held(frame, value, dtype)
+        return value
+    return as_stored(frame, value, dtype)
+
+
+def check_held(frame, value: ArrayVariable, dtype: np.dtype) -> None:
+    """NumPy refuses a number, as arrays give them (no array of one), that an integer dtype cannot hold. The graph does not know it."""
+    if value.scalar and dtype.kind in "iu" and not np.can_cast(value.dtype, dtype):
+        if (known := known_values(value)) is None:
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"a number of {value.dtype} that is stored in an array of {dtype} if it fits")
+        run_python(frame, stored, known[()], dtype)
 
 
 def is_held(number: Any, dtype: np.dtype) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from aten.dtype import dtype_from_numpy, int64
@@ -10,7 +12,7 @@ from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, TRUE, ConstantVariable, plain
 from dynamo.variables.exception import run_python
-from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, dtype_asked, of_scalars, wrap_array
+from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, dtype_asked, items_stored, of_scalars, wrap_array
 from dynamo.variables.ndarray_made import as_array, constant_array, filled, record
 from dynamo.variables.ndarray_table import row
 from dynamo.variables.sequence import ListVariable, TupleVariable
@@ -40,9 +42,12 @@ def row_major(frame, value, dtype=NONE):
 
 def _fresh(frame, value: Variable, dtype: Variable, copies: bool) -> ArrayVariable:
     """An array of a value. What is none is copied, a scalar too."""
+    wanted = None if dtype.is_same(NONE) else dtype_asked(frame, dtype)
+    if wanted is not None and not (isinstance(value, ConstantVariable) and isinstance(value.value, np.generic)):
+        value = value if isinstance(value, ArrayVariable) else items_stored(frame, value, wanted)
     made = as_array(frame, value)
-    if not dtype.is_same(NONE) and dtype_asked(frame, dtype) != made.dtype:
-        return ArrayVariable(cast(frame, made, dtype_asked(frame, dtype)).tensor)
+    if wanted is not None and wanted != made.dtype:
+        return ArrayVariable(cast(frame, made, wanted).tensor)
     return ArrayVariable(copy_of(frame, made).tensor) if copies or made.scalar else made
 
 
@@ -67,7 +72,12 @@ def full(frame, shape, fill_value, dtype=NONE):
     if wanted.kind not in "biufc":
         raise Unsupported(breaks.ARRAY_FUNCTION, f"np.full of {wanted}")
     sizes = shape if isinstance(shape, (TupleVariable, ListVariable)) else TupleVariable([shape])
-    return filled(frame, sizes, wanted.type(value).item(), wanted)
+    return filled(frame, sizes, _cut(value, wanted), wanted)
+
+
+def _cut(value: Any, dtype: np.dtype) -> Any:
+    """A number as np.full puts it into an array: cast, whether it fits or not."""
+    return np.full((), value, dtype).item()
 
 
 def _like(value: float):
@@ -88,7 +98,7 @@ row(np.ones_like)(of_scalars(_like(1)))
 def full_like(frame, x, fill_value, dtype=NONE):
     x = as_array(frame, x)
     wanted = x.dtype if dtype.is_same(NONE) else dtype_asked(frame, dtype)
-    return filled(frame, x.getattr(frame, "shape"), wanted.type(plain(fill_value)).item(), wanted)
+    return filled(frame, x.getattr(frame, "shape"), _cut(plain(fill_value), wanted), wanted)
 
 
 for _window in (np.hanning, np.hamming, np.blackman, np.bartlett, np.kaiser):

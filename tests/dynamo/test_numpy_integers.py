@@ -98,3 +98,58 @@ def test_floats_of_changing_integers_are_computed_by_the_graph():
         got, want = g(x, np.int64(i)), f(x, np.int64(i))
         assert [type(v) for v in got] == [type(v) for v in want] and got[1:] == want[1:]
     assert counter.frame_count == 2
+
+
+def filled(n):
+    return np.full(3, n, np.int8), np.full_like(np.zeros(2, np.uint8), n)
+
+
+NUMBERS_OF_ARRAYS = [
+    lambda x, n: np.array([n, 1], dtype=np.int8),
+    lambda x, n: np.asarray(n, np.uint8),
+    lambda x, n: np.array(np.int64(200), dtype=np.int8),
+    lambda x, n: np.array([np.int64(200)], dtype=np.int8),
+    lambda x, n: np.array([x.numpy().astype(np.int64).sum(), 1], dtype=np.int8),
+    lambda x, n: filled(n),
+]
+STORES = [
+    lambda a, x, n: x.numpy().astype(np.int64).sum(),
+    lambda a, x, n: x.numpy().sum(),
+    lambda a, x, n: x.numpy().astype(np.int64).sum()[()],
+    lambda a, x, n: [n, x.numpy().sum(), 1],
+    lambda a, x, n: [n, 131, 2],
+    lambda a, x, n: np.array(200),
+    lambda a, x, n: np.array([200]),
+    lambda a, x, n: [n],
+]
+
+
+def outcome_of(f, *args):
+    try:
+        found = f(*args)
+    except (OverflowError, ValueError, TypeError) as e:
+        return repr(e)
+    return [(type(v), v.dtype, v.tobytes()) for v in (found if isinstance(found, tuple) else (found,))]
+
+
+@pytest.mark.parametrize("made", NUMBERS_OF_ARRAYS)
+def test_arrays_are_made_of_the_numbers_that_numpy_takes(made):
+    compiled = weft.compile(made, backend="eager")
+    for x, n in ((weft.ones(4), 2), (weft.ones(4) * 50, 3), (weft.ones(4), 200), (weft.ones(4), -5)):
+        assert outcome_of(compiled, x, n) == outcome_of(made, x, n)
+
+
+@pytest.mark.parametrize("value", STORES)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.float32])
+@pytest.mark.parametrize("key", [1, slice(None)])
+def test_numbers_of_arrays_and_lists_are_stored_as_numpy_stores_them(value, dtype, key):
+    dynamo.reset()
+
+    def f(x, n):
+        a = np.zeros(3, dtype)
+        a[key] = value(a, x, n)
+        return a
+
+    compiled = weft.compile(f, backend="eager")
+    for x, n in ((weft.ones(4), 2), (weft.ones(4) * 50, 3), (weft.ones(4), 200), (weft.ones(4), -5)):
+        assert outcome_of(compiled, x, n) == outcome_of(f, x, n)

@@ -1,6 +1,7 @@
 // convolution.cpp: convolutions, and their derivative by the weights: those that are not done by shifted_convolution.cpp as matrix
 // products whose elements are read from the image as the product asks for them, so that no matrix of windows is made.
 #include <algorithm>
+#include <memory>
 
 #include "convolution.h"
 #include "matmul.h"
@@ -180,10 +181,85 @@ bool is_plain(const ConvolutionSizes &c) {
   return plain_one;
 }
 
+// Whether elements lie apart, and every position is asked for: what a transposed convolution is.
+bool is_transposed(const ConvolutionSizes &c) {
+  return c.hole[0] * c.hole[1] * c.hole[2] > 1 && c.stride[0] * c.stride[1] * c.stride[2] == 1;
+}
+
+// A transposed convolution by what each element gives to the positions it meets: columns [(made, tap), (image, pixel)] are a product
+// without zeros, and are added up where they belong, tap after tap.
+template <class T> struct Spread {
+  const Product &p;
+  const T *columns;       // [groups, made * taps, images * pixels]
+  T *out;                 // of the first of the images
+  int64_t images;
+
+  // Of one dim: the elements [low, high) whose positions, which begin at `start`, are within the results.
+  static void reach(const Windows &w, int d, int64_t tap, int64_t *start, int64_t *low, int64_t *high) {
+    *start = w.before[d] - tap * w.dilation[d];
+    *low = *start < 0 ? std::min(w.size[d], (-*start + w.hole[d] - 1) / w.hole[d]) : 0;
+    *high = *start < w.result[d] ? std::max(*low, std::min(w.size[d], (w.result[d] - 1 - *start) / w.hole[d] + 1)) : *low;
+  }
+
+  void add_tap(int64_t tap, const T *from, T *to) const {
+    const Windows &w = p.w;
+    const int64_t taps[3] = {tap / w.kernel[2] / w.kernel[1], tap / w.kernel[2] % w.kernel[1], tap % w.kernel[2]};
+    int64_t start[3], low[3], high[3];
+    for (int d = 0; d < 3; d++) reach(w, d, taps[d], start + d, low + d, high + d);
+    const int64_t apart = w.hole[2];
+    for (int64_t i = low[0]; i < high[0]; i++)
+      for (int64_t j = low[1]; j < high[1]; j++) {
+        const T *row = from + (i * w.size[1] + j) * w.size[2];
+        T *first = to + ((start[0] + i * w.hole[0]) * w.result[1] + start[1] + j * w.hole[1]) * w.result[2] + start[2];
+        for (int64_t k = low[2]; k < high[2]; k++) first[k * apart] += row[k];
+      }
+  }
+
+  static void run(void *context, int64_t begin, int64_t end, int64_t) {
+    const Spread &s = *static_cast<Spread *>(context);
+    const Windows &w = s.p.w;
+    for (int64_t at = begin; at < end; at++) {
+      const int64_t image = at / (w.groups * s.p.w.made), channel = at % (w.groups * s.p.w.made);
+      T *to = s.out + at * w.places;
+      std::fill(to, to + w.places, s.p.bias ? reinterpret_cast<const T *>(s.p.bias)[channel] : T());
+      for (int64_t tap = 0; tap < w.taps; tap++) s.add_tap(tap, s.columns + ((channel * w.taps + tap) * s.images + image) * w.pixels, to);
+    }
+  }
+};
+
+template <class T> void transposed(Product &p, const T *weight, const WeftKernelRuntime *runtime) {
+  const Windows &w = p.w;
+  constexpr int64_t kColumns = int64_t(1) << 20;  // elements of columns at a time
+  const int64_t rows = w.made * w.taps, some = std::max<int64_t>(1, std::min(w.images, kColumns / std::max<int64_t>(1, w.groups * rows * w.pixels)));
+  std::unique_ptr<T[]> by_tap(new T[(size_t)(w.groups * rows * w.channels)]), columns(new T[(size_t)(w.groups * rows * some * w.pixels)]);
+  for (int64_t made = 0; made < w.groups * w.made; made++)
+    for (int64_t channel = 0; channel < w.channels; channel++)
+      for (int64_t tap = 0; tap < w.taps; tap++) by_tap[(size_t)((made * w.taps + tap) * w.channels + channel)] = *weight++;
+  for (int64_t first = 0; first < w.images; first += some) {
+    const int64_t n = std::min(some, w.images - first);
+    Product images = p;  // the images as load_gradient reads results
+    images.w.made = w.channels, images.w.places = w.pixels, images.grad = w.data + first * w.groups * w.channels * w.pixels * (int64_t)sizeof(T);
+    WeftGemm g = {};
+    WeftGemmOutput o = {};
+    g.m = rows, g.n = n * w.pixels, g.k = w.channels, g.batch_ndim = 1, g.batch_sizes[0] = w.groups;
+    g.a.data = by_tap.get(), g.a.row_stride = w.channels, g.a.col_stride = 1, g.a.batch_strides[0] = rows * w.channels;
+    g.a.dtype = g.b.dtype = sizeof(T) == 8 ? WEFT_FLOAT64 : WEFT_FLOAT32;
+    g.b.load = load_gradient<T>, g.load_env = &images;
+    o.gemm = &g, o.alpha = 1;
+    o.out.data = columns.get(), o.out.dtype = g.a.dtype, o.out.row_stride = g.n, o.out.col_stride = 1, o.out.batch_strides[0] = rows * g.n;
+    g.store = sizeof(T) == 8 ? gemm_table()->store_float64 : gemm_table()->store_float32;
+    g.store_env = &o;
+    run_product<T>(g, runtime);
+    Spread<T> spread = {p, columns.get(), reinterpret_cast<T *>(p.out) + first * w.groups * w.made * w.places, n};
+    runtime->parallel_for(n * w.groups * w.made, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, w.taps * w.pixels + w.places)), Spread<T>::run, &spread);
+  }
+}
+
 template <class T> void forward(Product &p, const T *weight, const WeftKernelRuntime *runtime) {
   Windows &w = p.w;
   const bool plain_one = is_plain(w);
   if (!plain_one && shifted_convolution(w, reinterpret_cast<const T *>(w.data), weight, reinterpret_cast<const T *>(p.bias), reinterpret_cast<T *>(p.out), runtime)) return;
+  if (is_transposed(w)) return transposed(p, weight, runtime);
   constexpr int64_t kFew = 64;  // results of an image that leave much of a tile empty
   w.folded = w.places < kFew;
   const int64_t k = w.channels * w.taps;
@@ -213,8 +289,32 @@ template <class T> void forward(Product &p, const T *weight, const WeftKernelRun
   run_product<T>(g, runtime);
 }
 
+template <class T> void by_weight(Product &p, T *out, const WeftKernelRuntime *runtime);
+
+// Of a transposed convolution: the derivative of a strided one, whose image is the gradient of the results, and whose results the image.
+template <class T> void by_weight_transposed(const Product &p, T *out, const WeftKernelRuntime *runtime) {
+  Product other = p;
+  const Windows &w = p.w;
+  Windows &v = other.w;
+  for (int d = 0; d < 3; d++) {
+    v.size[d] = w.result[d], v.result[d] = w.size[d], v.stride[d] = w.hole[d], v.hole[d] = 1;
+    v.before[d] = (w.kernel[d] - 1) * w.dilation[d] - w.before[d];
+  }
+  v.channels = w.made, v.made = w.channels, v.places = w.pixels, v.pixels = w.places;
+  v.data = p.grad, other.grad = w.data;
+  std::unique_ptr<T[]> turned(new T[(size_t)(w.groups * w.made * w.channels * w.taps)]);
+  by_weight(other, turned.get(), runtime);
+  for (int64_t group = 0; group < w.groups; group++)
+    for (int64_t made = 0; made < w.made; made++)
+      for (int64_t channel = 0; channel < w.channels; channel++) {
+        const T *from = turned.get() + ((group * w.channels + channel) * w.made + made + 1) * w.taps;
+        for (int64_t tap = 0; tap < w.taps; tap++) *out++ = *--from;
+      }
+}
+
 template <class T> void by_weight(Product &p, T *out, const WeftKernelRuntime *runtime) {
   Windows &w = p.w;
+  if (is_transposed(w)) return by_weight_transposed(p, out, runtime);
   if (is_plain(w)) {  // an image is one row
     for (int d = 0; d < 2; d++) w.size[d] = w.result[d] = 1;
     w.size[2] = w.result[2] = w.pixels;

@@ -134,6 +134,19 @@ class Plan:
             else:
                 raise TypeError(f"the vjp of {op.name} asks for {name!r}, which is no parameter of {op.declaration}")
 
+    def narrowed(self, asked: int) -> "Plan":
+        """The plan of those gradients alone whose bits are set, by tensor of `inputs`. What it saves, this one saves too."""
+        needs, at = list(self.needs), 0
+        for slot in self.slots:
+            need = needs[slot]
+            if type(need) is tuple:
+                needs[slot] = tuple([n and bool(asked >> at + i & 1) for i, n in enumerate(need)])
+                at += len(need)
+            else:
+                needs[slot] = need and bool(asked >> at & 1)
+                at += 1
+        return self.op.plan(tuple(needs))
+
     def sources(self) -> tuple[tuple[int, int], ...]:
         """What `save` collects, as (kind, place) for native recording: kind 0 value and 1 Meta of a core argument, 2 the result,
         3 one of several results."""

@@ -12,15 +12,24 @@ from aten.op import node_name
 class Backward:
     """The backward of a recorded op: its vjp on what the Node has saved. `several`: `g` is a tuple of gradients."""
 
-    __slots__ = ("plan", "several", "fused")
+    __slots__ = ("plan", "several", "fused", "parts")
 
     def __init__(self, plan: Any, several: bool):
         self.plan, self.several = plan, several
         self.fused = fused.get(plan.op.name)
+        self.parts: dict[int, Backward] = {}  # by the edges that a walk asks for
 
     def __call__(self, node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         # A vjp without saved values may run again: its Node has nothing that could have been freed.
-        return self.derive(grads if self.several else grads[0], node.saved if self.plan.names else ())
+        saved = node.saved if self.plan.names else ()
+        asked = _native.edges_asked()
+        if asked is None:
+            return self.derive(grads if self.several else grads[0], saved)
+        part = self.parts.get(asked)
+        if part is None:
+            part = self.parts[asked] = Backward(self.plan.narrowed(asked), self.several)
+        known = dict(zip(self.plan.names, saved))
+        return part.derive(grads if self.several else grads[0], tuple([known[name] for name in part.plan.names]))
 
     def derive(self, g: Any, saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients: in one native pass or by a program that was made of the vjp, if nobody differentiates them."""

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "node.h"
+#include "node_index.h"
 #include "op.h"
 
 namespace weft {
@@ -13,45 +14,6 @@ namespace weft {
 static PyObject *fit_gradient;  // aten.autograd.engine: fit(grad, (sizes, dtype, device), message prefix) -> grad
 
 namespace {
-
-// Node* → index of its task; open addressing, since a walk looks up every edge.
-class NodeIndex {
- public:
-  NodeIndex() : slots_(64) {}
-  // The node's index, or `fresh` after inserting it.
-  uint32_t find_or_insert(WeftNode *node, uint32_t fresh) {
-    if (2 * (count_ + 1) > slots_.size()) grow();
-    Slot &slot = probe(node);
-    if (!slot.node) {
-      slot = {node, fresh};
-      count_++;
-    }
-    return slot.index;
-  }
-  int64_t find(WeftNode *node) {
-    Slot &slot = probe(node);
-    return slot.node ? (int64_t)slot.index : -1;
-  }
-
- private:
-  struct Slot {
-    WeftNode *node = nullptr;
-    uint32_t index = 0;
-  };
-  Slot &probe(WeftNode *node) {
-    size_t mask = slots_.size() - 1, i = (reinterpret_cast<uintptr_t>(node) >> 4) * 0x9E3779B97F4A7C15ull >> 20 & mask;
-    while (slots_[i].node && slots_[i].node != node) i = (i + 1) & mask;
-    return slots_[i];
-  }
-  void grow() {
-    std::vector<Slot> old(slots_.size() * 2);
-    old.swap(slots_);
-    for (Slot &slot : old)
-      if (slot.node) probe(slot.node) = slot;
-  }
-  std::vector<Slot> slots_;
-  size_t count_ = 0;
-};
 
 struct Task {
   WeftNode *node;
@@ -396,12 +358,31 @@ void settle(Walk &walk, Ready &ready, uint32_t i) {
 }
 
 thread_local WeftNode *running;  // the node whose backward this thread runs
+thread_local uint64_t asked = ~uint64_t(0);  // of its edges, those whose gradients go on; all ones where nothing can be left out
 
 struct Running {
   WeftNode *before;
-  explicit Running(WeftNode *node) : before(std::exchange(running, node)) {}
-  ~Running() { running = before; }
+  uint64_t asked_before;
+  Running(WeftNode *node, uint64_t edges) : before(std::exchange(running, node)), asked_before(std::exchange(asked, edges)) {}
+  ~Running() { running = before, asked = asked_before; }
 };
+
+bool wants(Walk &walk, WeftNode *node) {
+  const Task &next = walk.tasks[(size_t)walk.index.find(node)];
+  return !walk.subset || next.needed || next.captured;
+}
+
+uint64_t asked_edges(Walk &walk, WeftNode *node) {
+  if (!walk.subset || node->n_edges < 2 || node->n_edges >= 64) return ~uint64_t(0);
+  uint64_t found = 0;
+  bool all = true;
+  for (uint32_t e = 0; e < node->n_edges; e++) {
+    if (!node->edges[e].node) continue;
+    const bool one = wants(walk, node->edges[e].node);
+    found |= uint64_t(one) << e, all = all && one;
+  }
+  return all ? ~uint64_t(0) : found;
+}
 
 // Runs the node's backward and sends its gradients on.
 bool step_node(Walk &walk, uint32_t at, Ready &ready) {
@@ -415,7 +396,7 @@ bool step_node(Walk &walk, uint32_t at, Ready &ready) {
     if (!grads) return false;
     for (uint32_t k = 0; k < node->n_outputs; k++) Py_CLEAR(walk.grads[task.first + k]);
     {
-      Running now(node);
+      Running now(node, asked_edges(walk, node));
       result.reset(call_backward(node, grads.get()));
     }
     if (!result) return false;
@@ -426,8 +407,7 @@ bool step_node(Walk &walk, uint32_t at, Ready &ready) {
     if (!edge.node) continue;
     uint32_t next = (uint32_t)walk.index.find(edge.node);
     PyObject *grad = result ? PyTuple_GET_ITEM(result.get(), e) : Py_None;
-    bool wanted = !walk.subset || walk.tasks[next].needed || walk.tasks[next].captured;
-    if (grad != Py_None && wanted) {
+    if (grad != Py_None && wants(walk, edge.node)) {
       // Taken out of the tuple when it is ours alone, so that sums may be formed in place.
       if (Py_REFCNT(result.get()) == 1) PyTuple_SET_ITEM(result.get(), e, Py_NewRef(Py_None));
       else Py_INCREF(grad);
@@ -586,7 +566,10 @@ static PyObject *set_retains_grad(PyObject *, PyObject *tensor) {
 
 static PyObject *current_node(PyObject *, PyObject *) { return Py_NewRef(running ? as_object(running) : Py_None); }
 
+static PyObject *edges_asked(PyObject *, PyObject *) { return asked == ~uint64_t(0) ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(asked); }
+
 PyMethodDef engine_functions[] = {
+    {"edges_asked", edges_asked, METH_NOARGS, "bits of the edges of that node whose gradients the walk goes on with, or None: all"},
     {"current_node", current_node, METH_NOARGS, "the node whose backward this thread runs, or None"},
     {"run_backward", run_backward, METH_VARARGS, "run_backward(tensors, grads, retain_graph, create_graph, inputs, accumulate)"},
     {"set_anomaly_watcher", set_anomaly_watcher, METH_O, nullptr},

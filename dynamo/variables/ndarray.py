@@ -370,7 +370,7 @@ def items_stored(frame, value: Variable, dtype: np.dtype) -> Variable:
 
 
 def check_held(frame, value: ArrayVariable, dtype: np.dtype) -> None:
-    """NumPy refuses a number, as arrays give them (no array of one), that an integer dtype cannot hold. The graph does not know it."""
+    """NumPy refuses a number, as arrays give them (no array of one), that an integer dtype cannot hold; the graph has no values."""
     if value.scalar and dtype.kind in "iu" and not np.can_cast(value.dtype, dtype):
         if (known := known_values(value)) is None:
             raise Unsupported(breaks.ARRAY_FUNCTION, f"a number of {value.dtype} that is stored in an array of {dtype} if it fits")

@@ -62,7 +62,18 @@ struct Extremes {
   }
 };
 
-// Places that no window has (somebody wrote them past their version) are left out. An element's gradients are added as the derivatives of the windows along each dim do it: those of a row of windows first,
+// Whether the taps of some window, which are far apart, all lie in the padding: its place is then not one of its taps.
+bool sees_padding_alone(const PoolWindows &w) {
+  for (int d = 0; d < 3; d++)
+    for (int64_t o = 0; w.dilation[d] > 1 && o < w.out[d]; o++) {
+      int64_t first, last;
+      taps_inside(o * w.stride[d] - w.padding[d], w.size[d], w.kernel[d], w.dilation[d], &first, &last);
+      if (first >= last) return true;
+    }
+  return false;
+}
+
+// Places outside of the image (somebody wrote them past their version) are left out. An element's gradients are added as the derivatives of the windows along each dim do it: those of a row of windows first,
 // then those of a plane of them.
 template <typename T>
 struct Backward {
@@ -202,7 +213,7 @@ struct Backward {
     const Backward &b = *static_cast<Backward *>(ctx);
     const PoolWindows &w = b.w;
     const int64_t area = w.area(), whole = w.size[0] * area, windows = w.out[0] * w.out[1] * w.out[2];
-    const bool direct = b.places && w.apart(), through = !w.apart(0) && (w.kernel[0] > 1 || w.out[0] > 1);
+    const bool direct = b.places && (w.apart() || sees_padding_alone(w)), through = !w.apart(0) && (w.kernel[0] > 1 || w.out[0] > 1);
     const bool neighbours = through && b.places && w.dilation[0] == 1 && w.dilation[1] == 1 && w.kernel[0] <= kDeepest && whole <= INT32_MAX;
     const int64_t sums = w.size[2] * (b.places ? w.kernel[1] : 1), room = neighbours ? w.kernel[0] * (area + sums) : sums + (through ? area : 0);
     T *scratch = direct ? nullptr : static_cast<T *>(b.runtime->scratch(worker, (int64_t)sizeof(T) * room));

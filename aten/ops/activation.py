@@ -54,7 +54,7 @@ closed(
         (alpha * scale) * (x if input_scale == 1.0 else x * input_scale).expm1(),
     ),
     lambda t, x, alpha, scale, input_scale: _where(
-        x > 0, t * scale, t * ((alpha * scale * input_scale) * (_where(x < 0, x, 0.0) * input_scale).exp())
+        x <= 0, t * ((alpha * scale * input_scale) * (_where(x < 0, x, 0.0) * input_scale).exp()), t * scale
     ),
     "x * scale, or alpha * scale * (exp(x * input_scale) - 1) below 0.",
 )
@@ -279,7 +279,7 @@ def rrelu(input, lower, upper, training, inplace):
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if training:
-        result = _where(input >= 0, input, input * (ops.rand_like(input) * (upper - lower) + lower))
+        result = _where(input <= 0, input * (ops.rand_like(input) * (upper - lower) + lower), input)
     else:
         return (ops.leaky_relu_ if inplace else ops.leaky_relu)(input, (lower + upper) / 2)
     return input.copy_(result) if inplace else result

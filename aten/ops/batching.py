@@ -6,6 +6,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from aten import _native
 from aten.op import Op
 
 
@@ -45,6 +46,15 @@ def batch_pointwise(op: Op) -> Callable[..., Any]:
         return invoke(op, tuple(aligned)), 0
 
     return rule
+
+
+def differs_by_element(x: Any) -> bool:
+    """Whether x, or what it is made from in inner transforms, is an element of a batch: no number says what it holds."""
+    while _native.is_tracer(x):
+        if x.transform == "vmap":
+            return True
+        x = x.level.value(x)
+    return False
 
 
 def batch_dims(op: Op, *, outputs: int = 1, before: int = 0) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 import math
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
@@ -47,6 +48,9 @@ def ctc_loss_of(log_probs, targets, input_lengths, target_lengths, blank, reduct
             raise RuntimeError(f"{name}_lengths must be integral")
         if bool(given.shape[0] != n):
             raise RuntimeError(f"{name}_lengths must be of size batch_size")
+    if targets.dtype.is_floating_point:
+        targets = targets.to(dtypes.int64)
+    _check_lengths(frames, lengths, steps, targets, batched)
     if targets.ndim == 1 and batched:
         longest = ops.amax(lengths).item()
         start = ops.cumsum(lengths, 0) - lengths
@@ -60,6 +64,25 @@ def ctc_loss_of(log_probs, targets, input_lengths, target_lengths, blank, reduct
         return ops.mean(loss / lengths.clamp(min=1).to(loss.dtype))
     result = reduce_loss(loss, reduction)
     return result if batched or reduction != "none" else result.squeeze([0])
+
+
+def _check_lengths(frames, lengths, steps, targets, batched):
+    """Raises RuntimeError for lengths that are known and are not those of what is given."""
+    if _native.is_tracer(frames) or _native.is_tracer(lengths) or frames.is_meta or lengths.is_meta or not frames.numel():
+        return
+    where = "(while checking arguments for ctc_loss_allocate_outputs)"
+    if int(frames.min()) < 0 or int(frames.max()) > steps:
+        least, most = int(frames.min()), int(frames.max())
+        bound, value = ("least 0", least) if least < 0 else (f"most {steps}", most)
+        raise RuntimeError(f"Expected input_lengths to have value at {bound}, but got value {value} {where}")
+    if int(lengths.min()) < 0:
+        raise RuntimeError(f"Expected target_lengths to have value at least 0, but got value {int(lengths.min())} {where}")
+    together = targets.ndim == 1 and batched
+    needed, given = (int(lengths.sum()) if together else int(lengths.max())), targets.shape[-1]
+    if needed != given if together else needed > given:
+        wanted, dim = (f"size {needed}", 0) if together else (f"size at least {needed}", 1)
+        text = f"Expected tensor to have {wanted} at dimension {dim}, but got size {given} for argument #2 'targets'"
+        raise RuntimeError(f"{text} {where}")
 
 
 @op(

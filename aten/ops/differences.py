@@ -89,7 +89,8 @@ def _gradient_along(x: Any, dim: int, step: Any, edge_order: int) -> Any:
     if n < edge_order + 1:
         raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
     x = floating_of(x)
-    if not hasattr(step, "dtype") or step.ndim == 0:
+    even = not hasattr(step, "dtype") or step.ndim == 0
+    if even:
         at = ops.arange(n, dtype=x.dtype) * step
     else:  # (complex places of a real function give complex slopes)
         at = step.to(x.dtype.to_complex() if step.dtype.is_complex and not x.dtype.is_complex else x.dtype)
@@ -101,7 +102,10 @@ def _gradient_along(x: Any, dim: int, step: Any, edge_order: int) -> Any:
     if n == 2:
         return ops.cat([first, last], dim)
     left, right = part(h, 0, n - 2), part(h, 1, n - 2)
-    inner = (part(slope, 0, n - 2) * right + part(slope, 1, n - 2) * left) / (left + right)
+    if even:  # the element between, which has no weight, may be infinite
+        inner = (part(x, 2, n - 2) - part(x, 0, n - 2)) / (left + right)
+    else:
+        inner = (part(slope, 0, n - 2) * right + part(slope, 1, n - 2) * left) / (left + right)
     if edge_order == 2:
         bend = lambda i: (part(slope, i + 1, 1) - part(slope, i, 1)) / (part(h, i, 1) + part(h, i + 1, 1))
         first, last = first - bend(0) * part(h, 0, 1), last + bend(n - 3) * part(h, n - 2, 1)

@@ -179,6 +179,8 @@ def _check(input: Any, bins: list[Any], range: Any, weight: Any) -> None:
             f"{name} if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got "
             f"input({TYPE_NAMES[input.dtype.name]}), and weight({TYPE_NAMES[weight.dtype.name]})"
         )
+    if range is not None and len(range) != 2 * d:
+        raise RuntimeError(f"{name} for a {d}-dimensional histogram range should have {2 * d} elements, but got {len(range)}")
     for i in np.arange(d if range is not None else 0):
         low, high = range[2 * i], range[2 * i + 1]
         if not (math.isfinite(low) and math.isfinite(high)):
@@ -203,6 +205,8 @@ def _check_weight(sizes: Any, weight: Any) -> None:
 )
 def histogramdd(input, bins, range, weight, density):
     """Counts of the points of the last dimension in a grid of cells, and the edges of the cells."""
+    if input.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     points = input.reshape([product(input.shape[:-1]), input.shape[-1]])
     bins = [bins] * points.shape[1] if isinstance(bins, int) else list(bins)
     _check(points, bins, range, weight)

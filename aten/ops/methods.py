@@ -9,6 +9,8 @@ from aten._native import Tensor
 from aten.errors import warn_caller
 from aten.info import iinfo
 from aten.op import ops
+from aten.ops.batching import differs_by_element
+from aten.shapes import product
 from aten.tensor import attach
 
 
@@ -50,6 +52,12 @@ def _resize(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
         made = ops.empty(list(size), memory_format=memory_format)
         _resize(self, tuple(made.shape))
         return self.set_(self.untyped_storage(), self.storage_offset(), tuple(made.shape), made.stride())
+    if differs_by_element(self):
+        flat = ops.reshape(self, [-1])
+        wanted = list(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else list(sizes)
+        if product(wanted) <= flat.numel():  # of each element what fits
+            self.level.relayout(self, ops.reshape(ops.narrow(flat, 0, 0, product(wanted)), wanted))
+            return self
     if not grown_memory_is_filled:
         return _native_resize(self, *sizes)
     before = self.untyped_storage().nbytes()

@@ -10,7 +10,7 @@ from aten.meta import Meta
 from aten.op import Op, composite, op, ops, widened
 from aten.ops.batching import batch_dims, is_tensor
 from aten.ops.pieces import reduce_into, reduction
-from aten.promotion import TYPE_NAMES, category
+from aten.promotion import TYPE_NAMES, category, to_real
 from aten.shapes import is_empty, is_int, product, reduced_sizes, refuse_many, wrap_dim, wrap_dims
 
 
@@ -148,9 +148,13 @@ def _product_of_others(x: Any, dim: list[int], out: Any) -> Any:
     if not dim:
         return ops.ones_like(x)
     if not _native.is_grad_enabled():
-        where, zero = ops.where, ops.eq(x, 0)
-        rest = where(zero, 1.0, x)
-        return where(zero, where(ops.eq(sum(zero, dim, True), 1), prod(rest, dim, True), 0.0), out / rest)
+        where, zero, odd = ops.where, ops.eq(x, 0), ops.logical_not(ops.isfinite(x))
+        rest, zeros = where(zero, 1.0, x), sum(zero, dim, True)
+        found = where(zero, where(ops.eq(zeros, 1), prod(rest, dim, True), out), out / rest)
+        hidden = odd & ops.gt(zeros, 0) & ops.eq(sum(odd, dim, True), 1)  # the one element that is not finite sees zeros alone
+        if len(dim) == x.ndim:
+            hidden = hidden | ops.gt(zeros, 1)  # as in PyTorch, which does not look further
+        return where(hidden, 0.0, found)
     # What is differentiated further may not divide by zero: products of those before and of those after.
     last = [d for d in range(x.ndim) if d not in dim] + list(dim)
     flat = x.permute(last).flatten(x.ndim - len(dim))
@@ -211,6 +215,31 @@ def _extreme(name: str, ufunc: Any) -> Op:
 
 amax = _extreme("amax", np.maximum)
 amin = _extreme("amin", np.minimum)
+
+
+def _extreme_size(name: str, extreme: Op) -> Op:
+    """The extreme of absolute values: a norm of infinite order. Unlike where the extreme itself is asked for, a NaN counts as one
+    of the extremes in the derivative, and so keeps to itself."""
+
+    @op(f"{name}(Tensor input, int[1]? dim=(), bool keepdim=False) -> Tensor", tags=["reduction", "fused", "hidden"])
+    def rule(input: Meta, dim: list[int], keepdim: bool) -> Meta:
+        return extreme.rule(input.like(dtype=to_real(input.dtype)), dim, keepdim)
+
+    rule.decompose(lambda input, dim, keepdim: extreme(input.abs(), dim, keepdim))
+
+    @rule.vjp
+    def _(g, input, dim, keepdim, out):
+        size = input.abs()
+        chosen = ops.eq(size, keep(out, dim, keepdim)) | ops.isnan(size)
+        return ops.sgn(input) * ops.where(chosen, keep(g, dim, keepdim) / sum(chosen, dim, True), 0.0)
+
+    rule.normal(_wrapped_all)
+    rule.batch_fn = batch_dims(rule)
+    return rule
+
+
+largest_size = _extreme_size("largest_size", amax)
+smallest_size = _extreme_size("smallest_size", amin)
 
 
 def _truth(name: str, ufunc: Any) -> None:
@@ -486,9 +515,9 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
         return sum(ops.where(ops.eq(x, 0), x.abs(), 1.0), dims or None, keepdim)
     size = x.abs()
     if p == float("inf"):
-        return amax(size, dims, keepdim) if dims else size
+        return largest_size(x, dims, keepdim) if dims else size
     if p == -float("inf"):
-        return amin(size, dims, keepdim) if dims else size
+        return smallest_size(x, dims, keepdim) if dims else size
     if not dims:
         return size
     if p == 1:

@@ -104,7 +104,7 @@ def _without_looking(g: Any, input: Any, out: Any, dim: int) -> Any:
     where, zero = ops.where, ops.eq(x, 0)
     zeros = cumsum(zero, dim)
     rest = where(zero, 1.0, x)
-    before = reverse_cumsum(g * out.conj(), dim) / rest
+    before = reverse_cumsum(where(ops.eq(zeros, 0), g * out.conj(), 0.0), dim) / rest  # behind a zero may be what is not finite
     without = cumprod(where(zero & ops.eq(zeros, 1), 1.0, x), dim)
     at_first = reverse_cumsum(where(ops.eq(zeros, 1), g * without, 0.0), dim)
     return where(ops.eq(zeros, 0), before, where(zero & ops.eq(zeros, 1), at_first, 0.0))

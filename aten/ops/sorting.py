@@ -10,7 +10,7 @@ from aten.derivative import Missing
 from aten.info import iinfo
 from aten.meta import Meta, contiguous_strides, exceeds
 from aten.op import composite, op, ops
-from aten.ops.batching import batch_dims
+from aten.ops.batching import batch_dims, differs_by_element
 from aten.ops.reduction import put_along
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, is_empty, product, reduced_sizes, show, wrap_dim
@@ -301,12 +301,14 @@ def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation:
         raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, but got {q.ndim} dims")
     ndim = input.ndim
     x = ops.reshape(input, [-1]) if dim is None else ops.movedim(input, dim, -1) if ndim else input.unsqueeze(0)
-    if x.shape[-1] == 0:
+    if is_empty(input.numel()):
         raise RuntimeError("quantile() input tensor must be non-empty")
     values = sort(x, -1)[0]
     numbers = ops.sum(ops.logical_not(ops.isnan(x)), [-1], True)
     n = numbers if ignore_nan else ops.full_like(numbers, x.shape[-1])
     rank = (n - 1).clamp(min=0).to(input.dtype) * q.reshape([-1])
+    if not ignore_nan:  # NaN, which stand last
+        rank = ops.where(ops.lt(numbers, x.shape[-1]), float(x.shape[-1] - 1), rank)
     low, high = rank.floor(), rank.ceil()
     if interpolation == "nearest":
         low = high = rank.round()
@@ -317,8 +319,6 @@ def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation:
     a, b = ops.gather(values, -1, low.to(dtypes.int64)), ops.gather(values, -1, high.to(dtypes.int64))
     weight = ops.full_like(rank, 0.5) if interpolation == "midpoint" else rank - low
     result = ops.lerp(a, b, weight) if interpolation in ("linear", "midpoint") else a
-    if not ignore_nan:
-        result = ops.where(ops.lt(numbers, x.shape[-1]), float("nan"), result)
     result = ops.movedim(result, -1, 0)
     if keepdim:
         if dim is None:
@@ -355,15 +355,23 @@ def _(sorted_sequence, input, out_int32, right, side, sorter):
     if side is not None:
         if side not in ("left", "right"):
             raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+        if right and side == "left":
+            raise RuntimeError(
+                "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+            )
         right = side == "right"
     return sorted_sequence, input, out_int32, right
 
 
-searchsorted.special(lambda sorted_sequence, input, out_int32, right, side, sorter: sorter is not None)(
-    lambda sorted_sequence, input, out_int32, right, side, sorter: searchsorted(
-        ops.gather(sorted_sequence, -1, sorter), input, out_int32=out_int32, right=right, side=side
-    )
-)
+@searchsorted.special(lambda sorted_sequence, input, out_int32, right, side, sorter: sorter is not None)
+def _(sorted_sequence, input, out_int32, right, side, sorter):
+    if tuple(sorter.shape) != tuple(sorted_sequence.shape):
+        raise RuntimeError(
+            "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+            f"{show(sorted_sequence.shape)}and got sorter tensor {show(sorter.shape)}"
+        )
+    ordered = ops.gather(sorted_sequence, -1, sorter)
+    return searchsorted(ordered, input, out_int32=out_int32, right=right, side=side)
 
 
 @searchsorted.kernel
@@ -456,8 +464,9 @@ def masked_scatter(input, mask, source):
         )
     flat = mask.reshape([-1])
     at = (ops.cumsum(flat, 0) - 1).clamp(min=0)
-    needed = 1 if flat.is_meta else ops.sum(flat).item()
-    if not flat.is_meta and exceeds(needed, source.numel()):
+    unknown = flat.is_meta or differs_by_element(flat)
+    needed = 1 if unknown else ops.sum(flat).item()
+    if not unknown and exceeds(needed, source.numel()):
         raise RuntimeError("masked_scatter: expected source to have at least as many elements as the mask has true ones")
     if needed == 0:
         return ops.row_major(x)

@@ -423,8 +423,9 @@ def renorm(input, p, dim, maxnorm):
     if input.ndim < 2:
         raise RuntimeError("renorm: input needs at least 2 dimensions, got 1 dimensions")
     others = [d for d in range(input.ndim) if d != dim % input.ndim]
-    size = ops.norm(input, p, others, True)
-    return input * ops.where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)
+    large = ops.norm(input.detach(), p, others, True) > maxnorm
+    size = ops.norm(ops.where(large, input, 1.0), p, others, True)  # without a derivative by slices that stay, which may be NaN
+    return input * ops.where(large, maxnorm / (size + 1e-7), 1.0)
 
 
 @composite("vander(Tensor x, int? N=None, *, bool increasing=False) -> Tensor", tags=["function_only"])

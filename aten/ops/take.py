@@ -196,6 +196,7 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
     kind = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin", "prod": "prod"}.get(reduce)
     if kind is None:
         raise RuntimeError(f"segment_reduce(): unsupported reduction {reduce}")
+    given_offsets = lengths is None
     if lengths is None:
         if offsets is None:
             raise RuntimeError("segment_reduce(): either lengths or offsets must be given")
@@ -205,6 +206,11 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
     if not unsafe and not lengths.is_meta and not _native.is_tracer(lengths) and bool((lengths < 0).any()):
         raise RuntimeError("lengths contains negative value!")
     ends = ops.cumsum(lengths, -1)
+    if not unsafe and not given_offsets and not lengths.is_meta and not _native.is_tracer(lengths) and runs:
+        if not bool((ops.select(ends, -1, runs - 1) == n).all()):
+            raise RuntimeError(
+                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
+            )
     place = ops.arange(n).expand([*batch, n]).contiguous()
     run = ops.searchsorted(ends, place, right=True)
     start = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -float("inf"), "amin": float("inf")}[kind]

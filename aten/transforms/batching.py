@@ -19,6 +19,7 @@ from aten.transforms.mapped_function import MappedFunction
 from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public, shown, writes_of
 
 on_demand.also(library_batch.declare())
+_SIZES_MAY_BE_EQUAL = frozenset({"bincount", "histogramdd_kernel"})  # of results that data decides, as PyTorch has it
 _OF_THE_BATCH = frozenset({"_is_all_true", "_is_any_true"})  # one answer for all elements, for decisions
 _LIKE = frozenset("empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full new_tensor".split())
 
@@ -173,7 +174,7 @@ class VmapLevel(Level):
         )
 
     def process(self, op: Op, args: tuple) -> Any:
-        if "dynamic" in op.tags and op.kind != "random" and op.name != "bincount":  # (whose sizes may be equal, as PyTorch has it)
+        if "dynamic" in op.tags and op.kind != "random" and op.name not in _SIZES_MAY_BE_EQUAL:
             raise RuntimeError(
                 "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
                 f"aten::{op.name}: its elements would have results of different sizes."

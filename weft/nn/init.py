@@ -85,10 +85,27 @@ def _no_grad_trunc_normal_(tensor: Tensor, mean: float, std: float, a: float, b:
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
             stacklevel=3,
         )
+        return _tail_of_normal_(tensor, mean, std, a, b, generator)
     low, high = (math.erf((x - mean) / std / math.sqrt(2)) for x in (a, b))
     with aten.no_grad():
         tensor.uniform_(low, high, generator=generator).erfinv_().mul_(std * math.sqrt(2)).add_(mean).clamp_(min=a, max=b)
     return tensor
+
+
+def _tail_of_normal_(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
+    """Values of [a, b], which lies to one side of the mean: by what lies beyond them, which is small where the cumulative
+    distribution is 0 or 1 but for what rounding loses."""
+    side = 1.0 if mean < a else -1.0
+    near, far = sorted(side * (x - mean) / std for x in (a, b))
+    beyond_far, beyond_near = (math.erfc(x / math.sqrt(2)) / 2 for x in (far, near))
+    with aten.no_grad():
+        drawn = aten.empty(tensor.shape, dtype=aten.float64, device=tensor.device)
+        if beyond_near:
+            drawn.uniform_(beyond_far, beyond_near, generator=generator)
+            drawn = -aten.special_ndtri(drawn).clamp_(-far, -near)
+        else:  # so far out that nearly all of it is at the edge
+            drawn.fill_(near)
+        return tensor.copy_(mean + side * std * drawn).clamp_(min=a, max=b)
 
 
 def trunc_normal_(

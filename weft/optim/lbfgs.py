@@ -140,6 +140,7 @@ class LBFGS(Optimizer):
         for y, s, r in zip(reversed(dirs), reversed(steps), reversed(ro)):
             weights.append(s.dot(q) * r)
             q = q - y * weights[-1]
+        state["al"] = [*reversed(weights), *([None] * (history - len(weights)))]
         q = q * state["H_diag"]
         for y, s, r, a in zip(dirs, steps, ro, reversed(weights)):
             q = q + s * (a - y.dot(q) * r)

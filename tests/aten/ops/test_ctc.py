@@ -74,3 +74,19 @@ def test_maps_over_batches():
     weft.testing.assert_close(weft.vmap(loss)(logs), weft.stack([loss(x) for x in logs]))
     per_sample = weft.vmap(weft.func.grad(loss))(logs)
     weft.testing.assert_close(per_sample, weft.stack([weft.func.grad(loss)(x) for x in logs]))
+
+
+def test_lengths_that_do_not_fit_are_refused():
+    logs = weft.zeros(10, 2, 6).log_softmax(-1)
+    rows, flat = weft.ones(2, 4, dtype=weft.int64), weft.ones(7, dtype=weft.int64)
+    frames, lengths = weft.tensor([10, 8]), weft.tensor([4, 3])
+    for targets, given, counted, text in (
+        (rows, weft.tensor([11, 8]), lengths, "Expected input_lengths to have value at most 10, but got value 11"),
+        (rows, weft.tensor([-1, 8]), lengths, "Expected input_lengths to have value at least 0, but got value -1"),
+        (rows, frames, weft.tensor([4, -1]), "Expected target_lengths to have value at least 0, but got value -1"),
+        (rows, frames, weft.tensor([5, 3]), "Expected tensor to have size at least 5 at dimension 1, but got size 4"),
+        (flat[:5], frames, lengths, "Expected tensor to have size 7 at dimension 0, but got size 5"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            F.ctc_loss(logs, targets, given, counted)
+    assert F.ctc_loss(logs, flat, frames, lengths) == F.ctc_loss(logs, rows.float(), frames, lengths)

@@ -46,3 +46,15 @@ def test_what_they_count():
     counts, edges = weft.histogram(X, 3, weight=X)
     assert counts.tolist() == [1, 2, 7] and edges.tolist() == [1, 2, 3, 4]
     assert weft.histogramdd(X, [weft.tensor([0.0, 2, 4]), weft.tensor([0.0, 3, 5])])[0].tolist() == [[1, 0], [0, 1]]
+
+
+def test_the_range_of_many_dims():
+    with pytest.raises(RuntimeError, match="for a 2-dimensional histogram range should have 4 elements, but got 2"):
+        weft.histogramdd(X, 3, range=[1.0, 2.0])
+    with pytest.raises(RuntimeError, match="input tensor should have at least 2 dimensions"):
+        weft.histogramdd(X[0], 3)
+
+
+def test_quantiles_of_no_rows_are_refused():
+    with pytest.raises(RuntimeError, match="input tensor must be non-empty"):
+        weft.zeros(0, 3).quantile(0.5, 1)

@@ -147,3 +147,19 @@ def test_means_of_nothing_and_of_images_smaller_than_a_window_are_refused(dtype)
     with pytest.raises(RuntimeError, match=r"Expected 3D or 4D \(batch mode\) tensor with optional 0 dim batch size"):
         f.avg_pool2d(weft.zeros(2, 0, 4, 4, dtype=dtype), 3, 1, 1)
     assert f.avg_pool2d(weft.zeros(0, 2, 4, 4, dtype=dtype), 3, 1, 1).shape == (0, 2, 4, 4)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_windows_that_see_padding_alone_send_their_gradient_where_their_index_says(compiled):
+    """PyTorch's answer, but for indices outside of the image, where it writes past the memory."""
+    for n, sizes, wanted in (
+        (2, (1, 1, 5, 2), {2: 1.0, 4: 1.0, 6: 2.0}),
+        (3, (1, 1, 5, 5, 2), {2: 1.0, 4: 1.0, 6: 2.0, 12: 1.0, 14: 1.0, 16: 2.0, 22: 2.0, 24: 2.0, 26: 4.0}),
+        (1, (2, 2, 2), {}),
+    ):
+        pool = lambda x, n=n: getattr(weft.nn.functional, f"max_pool{n}d")(x, 2, stride=1, padding=1, dilation=3)
+        x = weft.ones(sizes, requires_grad=True)
+        out = (weft.compile(pool, fullgraph=True) if compiled else pool)(x)
+        out.sum().backward()
+        assert (out == -float("inf")).all()
+        assert {i: g for i, g in enumerate(x.grad.flatten().tolist()) if g} == wanted

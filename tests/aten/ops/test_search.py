@@ -69,3 +69,19 @@ def test_slices_without_elements_are_no_set():
     with pytest.raises(RuntimeError, match="more than one"):
         weft.unique(weft.zeros(0, 0), dim=0)
     assert weft.unique(weft.zeros(0, 2), dim=0).shape == (0, 2)
+
+
+def test_what_contradicts_itself_is_refused():
+    rows, values = weft.tensor([1.0, 2.0]), weft.tensor([1.5])
+    with pytest.raises(RuntimeError, match="side and right can't be set to opposites, got side of left while right was True"):
+        weft.searchsorted(rows, values, side="left", right=True)
+    with pytest.raises(RuntimeError, match="boundary and sorter must have the same size"):
+        weft.searchsorted(rows, values, sorter=weft.tensor([0]))
+
+
+def test_segments_must_cover_the_data():
+    x, lengths = weft.arange(6.0), weft.tensor([2, 1])
+    with pytest.raises(RuntimeError, match="Expected all rows of lengths along axis to sum to data.size"):
+        weft.segment_reduce(x, "sum", lengths=lengths)
+    assert weft.segment_reduce(x, "sum", lengths=lengths, unsafe=True).tolist() == [1.0, 2.0]
+    assert weft.segment_reduce(x, "sum", offsets=weft.tensor([0, 2, 3])).tolist() == [1.0, 2.0]

@@ -71,3 +71,14 @@ def test_bounds_and_empty_tensors():
 def test_names_without_underscore_still_work():
     with pytest.warns(FutureWarning, match="`nn.init.constant` is now deprecated in favor of `nn.init.constant_`"):
         assert init.constant(torch.empty(2), 3.0).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_truncated_normal_values_far_from_the_mean_have_its_density(side):
+    """Where the cumulative distribution is 1 in its last digit, the values still fall off as exp(-9 x) from the near edge."""
+    for mean, low, high, wanted in ((10.0, -1.0, 1.0, 1 - 1 / 9.1), (100.0, -1.0, 1.0, 1.0)):
+        low, high = sorted((side * low, side * high))
+        with pytest.warns(UserWarning, match="more than 2 std"):
+            x = init.trunc_normal_(torch.empty(4000), side * mean, 1.0, low, high)
+        assert low <= x.min() and x.max() <= high
+        assert float(x.mean()) * side == pytest.approx(wanted, abs=0.02)

@@ -188,7 +188,7 @@ PyObject *reduce(WeftTensor *x, uint64_t mask, int kind) {
     uint64_t rest = 0;
     for (int i = 0; i < n_reduced; i++)
       if (i != inner) rest |= 1ull << (dims[i] - (dims[i] > dims[inner]));
-    return reduce(as_tensor(part.get()), rest, kind);
+    return reduce(as_tensor(part.get()), rest, kind == WEFT_REDUCE_NANSUM ? WEFT_REDUCE_SUM : kind);
   }
   Ref out(empty((uint32_t)acc, n_sizes, sizes, nullptr));
   if (!out) return nullptr;
@@ -232,12 +232,13 @@ void divide(WeftTensor *t, double by) {
 }
 
 enum Code { CODE_MEAN = WEFT_NUM_REDUCE };  // a further code of the rule
+bool only_floats(int code) { return code == CODE_MEAN || code == WEFT_REDUCE_NANSUM; }
 
 // The dtype that `x` is reduced in, or -1.
 int input_dtype(int code, int dtype) {
   DTypeKind kind = dtype_kind(dtype);
   if (kind == KIND_COMPLEX) return -1;
-  if (code == CODE_MEAN) return kind == KIND_FLOAT ? dtype : -1;
+  if (only_floats(code)) return kind == KIND_FLOAT ? dtype : -1;
   if (code == WEFT_REDUCE_SUM || code == WEFT_REDUCE_PROD) return kind == KIND_FLOAT ? dtype : WEFT_INT64;
   if ((code == WEFT_REDUCE_ANY || code == WEFT_REDUCE_ALL) && dtype == WEFT_UINT8) return -1;
   return dtype;
@@ -252,7 +253,7 @@ PyObject *fast_reduce(Call &call) {
   uint64_t mask;
   const bool truths = op->code == WEFT_REDUCE_ANY || op->code == WEFT_REDUCE_ALL;
   if (truths && !call[1].none() && call[1].n == 0 && WEFT_NDIM(x)) return UNHANDLED;  // of an empty list: no dim, not all
-  if (dtype < 0 || (op->code == CODE_MEAN && dtype_kind(dtype) != KIND_FLOAT) || x->numel == 0 || !call.dims(1, WEFT_NDIM(x), &mask)) return UNHANDLED;
+  if (dtype < 0 || (only_floats(op->code) && dtype_kind(dtype) != KIND_FLOAT) || x->numel == 0 || !call.dims(1, WEFT_NDIM(x), &mask)) return UNHANDLED;
   Ref cast;
   if (dtype != WEFT_DTYPE(x)) {
     cast.reset(cast_tensor(x, dtype));
@@ -271,6 +272,9 @@ PyObject *fast_reduce(Call &call) {
   if (!out || (keepdim && !keep_dims(as_tensor(out.get()), mask))) return nullptr;
   return call.made(std::move(out));
 }
+
+// nansum(input, dim=None, keepdim=False, *, dtype=None), without history
+PyObject *fast_nansum(Call &call) { return call.recording() ? UNHANDLED : fast_reduce(call); }
 
 // ------------------------------------------------------------------------------------------ argmax and argmin
 
@@ -400,6 +404,6 @@ const RuleRow reduction_rules[] = {{"sum", fast_reduce, WEFT_REDUCE_SUM}, {"prod
                                    {"amin", fast_reduce, WEFT_REDUCE_MIN}, {"any", fast_reduce, WEFT_REDUCE_ANY}, {"all", fast_reduce, WEFT_REDUCE_ALL},
                                    {"mean", fast_reduce, CODE_MEAN}, {"argmax", fast_arg_extreme, 0}, {"argmin", fast_arg_extreme, 1},
                                    {"var", fast_var, 0}, {"var_mean", fast_var, 1}, {"logsumexp", fast_logsumexp}, {"equal", fast_equal}, {"norm", fast_norm},
-                                   {"linalg_vector_norm", fast_norm}, {"nansum", fast_nansum}, {"count_nonzero", fast_count_nonzero}, {nullptr, nullptr}};
+                                   {"linalg_vector_norm", fast_norm}, {"nansum", fast_nansum, WEFT_REDUCE_NANSUM}, {"count_nonzero", fast_count_nonzero}, {nullptr, nullptr}};
 
 }  // namespace weft

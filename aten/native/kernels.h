@@ -18,7 +18,7 @@ typedef void (*WeftLoop)(char **args, const intptr_t *n, const intptr_t *steps, 
 #include "pointwise_codes.h"
 
 enum WeftReduce {
-  WEFT_REDUCE_SUM, WEFT_REDUCE_PROD, WEFT_REDUCE_MAX, WEFT_REDUCE_MIN, WEFT_REDUCE_ANY, WEFT_REDUCE_ALL,
+  WEFT_REDUCE_SUM, WEFT_REDUCE_PROD, WEFT_REDUCE_MAX, WEFT_REDUCE_MIN, WEFT_REDUCE_NANSUM, WEFT_REDUCE_ANY, WEFT_REDUCE_ALL,
   WEFT_NUM_REDUCE
 };
 
@@ -26,7 +26,7 @@ enum WeftReduce {
 // for j < m; out is contiguous. The accumulator (and out) is the input's dtype, but float32 for float16 and bfloat16; sums
 // and products are asked for in int64 of int64 input only; any/all read any dtype and write bool. Order of a sum: chunks of
 // WEFT_REDUCE_CHUNK items, each in 16 virtual lanes x 4 accumulators (item i in lane i % 64), lanes then chunks in a
-// fixed pairwise tree, whatever the ISA.
+// fixed pairwise tree, whatever the ISA. NANSUM is a sum that reads 0 for NaN, of floats only; its results are joined by SUM.
 #define WEFT_REDUCE_CHUNK 4096
 typedef void (*WeftReduceRow)(int64_t n, const char *in, int64_t stride, char *out);
 // `rows`: out[r] = row of the n items at in + r * row_stride, for r < count, the same bits; NULL: there is none for the dtype.

@@ -1,4 +1,4 @@
-// mapped_sums.cpp: sums of what is computed element by element (norms, nansum, count_nonzero), a block at a time that is never stored.
+// mapped_sums.cpp: sums of what is computed element by element (norms, count_nonzero), a block at a time that is never stored.
 //
 // A block is a chunk of the sum, so that the result has the bits of a sum of the whole.
 #include <math.h>
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-enum Map { SQUARE, SIZE, NUMBER };
+enum Map { SQUARE, SIZE };
 
 constexpr int64_t kChunk = WEFT_REDUCE_CHUNK;
 constexpr int64_t kTogether = 16, kMost = 8 * kChunk;  // rows that a vector of sums is of; elements that are mapped at a time
@@ -26,9 +26,6 @@ template <class T> inline __attribute__((always_inline)) void map_all(Map map, c
       break;
     case SIZE:
       for (int64_t i = 0; i < n; i++) to[i] = std::abs(x[i]);
-      break;
-    case NUMBER:
-      for (int64_t i = 0; i < n; i++) to[i] = x[i] == x[i] ? x[i] : 0;
       break;
   }
 }
@@ -119,13 +116,6 @@ PyObject *fast_norm(Call &call) {
   if (order != 1 && order != 2) return UNHANDLED;
   if ((!call[2].none() && (!call.ints(2) || !call[2].n)) || !call.dims(2, WEFT_NDIM(call.tensor(0)), &mask)) return UNHANDLED;
   return mapped(call, order == 1 ? SIZE : SQUARE, mask, call.truth(3));
-}
-
-// nansum(input, dim=None, keepdim=False, *, dtype=None), without history
-PyObject *fast_nansum(Call &call) {
-  uint64_t mask;
-  if (call.recording() || !call.usual(3) || !call.dims(1, WEFT_NDIM(call.tensor(0)), &mask)) return UNHANDLED;
-  return mapped(call, NUMBER, mask, call.truth(2));
 }
 
 // count_nonzero(input) of a row-major tensor

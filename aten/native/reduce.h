@@ -29,7 +29,7 @@ int64_t count_true(const char *mask, int64_t n);
 template <class T>
 T join(int kind, T a, T b) {
   switch (kind) {
-    case WEFT_REDUCE_SUM: return a + b;
+    case WEFT_REDUCE_SUM: case WEFT_REDUCE_NANSUM: return a + b;
     case WEFT_REDUCE_PROD: return a * b;
     case WEFT_REDUCE_MAX: return a != a ? a : b != b ? b : a > b ? a : b;
     default: return a != a ? a : b != b ? b : a < b ? a : b;
@@ -60,7 +60,6 @@ T join_blocks(int kind, const T *blocks, int64_t whole, bool has_rest) {
 
 // selection.cpp, mapped_sums.cpp, fast_statistics.cpp, fast_norm.cpp: rules
 PyObject *fast_norm(Call &call);
-PyObject *fast_nansum(Call &call);
 PyObject *fast_count_nonzero(Call &call);
 PyObject *fast_equal(Call &call);
 PyObject *fast_masked_scatter(Call &call);

@@ -3,6 +3,20 @@
 
 namespace {
 
+// Elements of D, 0 for NaN.
+template <class D> struct SkipNan : D {
+  typedef typename D::V V;
+  static inline V number(V v) { return v == v ? v : V{}; }
+  static inline V load(const void *p) { return number(D::load(p)); }
+};
+// The first n elements, and a number in the other lanes.
+template <class D> struct Part {
+  static inline typename D::V of(const void *p, int64_t n, typename D::Lane fill = 0) { return load_part<D>(p, n, fill); }
+};
+template <class D> struct Part<SkipNan<D>> {
+  static inline typename D::V of(const void *p, int64_t n, typename D::Lane fill = 0) { return SkipNan<D>::number(load_part<D>(p, n, fill)); }
+};
+
 // Chunk results are merged two of a size at a time, as a binary counter carries: the shape of the tree depends on their
 // number only.
 template <class Op, class L> struct Cascade {
@@ -58,7 +72,7 @@ template <class D, class Op, bool dense> inline typename D::V lanes_of(const cha
     for (; i + lanes <= n; r++, i += lanes) rest[r] = dense ? D::load(in + i * item) : load_strided<D>(in + i * stride, stride, lanes);
     if (i < n) {
       if (dense) {
-        rest[r] = load_part<D>(in + i * item, n - i, Op::template start<L>());
+        rest[r] = Part<D>::of(in + i * item, n - i, Op::template start<L>());
       } else {
         const V x = load_strided<D>(in + i * stride, stride, n - i);
         for (int l = 0; l < n - i; l++) rest[r][l] = x[l];
@@ -86,7 +100,7 @@ template <class D, class Op, int registers> inline typename D::V short_row(const
 #pragma GCC unroll 4
   for (int r = 0; r < registers; r++) {
     const bool last = r == registers - 1;
-    acc[r] = last ? load_part<D>(in + r * lanes * item, n - r * lanes, Op::template start<L>()) : D::load(in + r * lanes * item);
+    acc[r] = last ? Part<D>::of(in + r * lanes * item, n - r * lanes, Op::template start<L>()) : D::load(in + r * lanes * item);
     acc[r] = Op::join(start, acc[r]);
   }
   return fold_registers<Op, registers>(acc);
@@ -185,7 +199,7 @@ template <class D, class Op> void column_block(int64_t rows, int64_t width, cons
       const char *p = in + i0 * stride + j * item;
       const int64_t part = width - j;
       if (part >= lanes) column_step<D, Op>(acc, seen, n, [=](int64_t i) { return D::load(p + i * stride); });
-      else column_step<D, Op>(acc, seen, n, [=](int64_t i) { return load_part<D>(p + i * stride, part); });
+      else column_step<D, Op>(acc, seen, n, [=](int64_t i) { return Part<D>::of(p + i * stride, part); });
       if (last) {
         V r = Op::join(Op::join(acc[0], acc[2]), Op::join(acc[1], acc[3]));
         if constexpr (Op::watches) r = put_nan(r, seen);
@@ -199,7 +213,7 @@ template <class D, class Op> void column_block(int64_t rows, int64_t width, cons
   }
 }
 
-template <class D, class Op> void column(int64_t n, int64_t m, const char *in, int64_t stride, char *out) {
+template <class D, class Op> void wide_column(int64_t n, int64_t m, const char *in, int64_t stride, char *out) {
   typedef typename D::V V;
   typedef typename D::Lane L;
   constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
@@ -235,6 +249,21 @@ template <class D, class Op> void column(int64_t n, int64_t m, const char *in, i
       }
     memcpy(out + j0 * sizeof(L), sum, width * sizeof(L));
   }
+}
+
+// Few columns without gaps: so many rows are one that they fill several registers. What these have in a column, and then the rows that
+// are left, is joined in order.
+constexpr int64_t kFew = 32, kFilled = 64;
+template <class D, class Op> void column(int64_t n, int64_t m, const char *in, int64_t stride, char *out) {
+  typedef typename D::Lane L;
+  const int64_t together = (kFilled + m - 1) / m, wide = together * m, groups = n / together, left = n % together;
+  if (m >= kFew || groups < 2 * kBlock / together || stride != m * (int64_t)sizeof(typename D::Stored)) return wide_column<D, Op>(n, m, in, stride, out);
+  L parts[kFilled + kFew], rest[kFew];
+  wide_column<D, Op>(groups, wide, in, stride * together, reinterpret_cast<char *>(parts));
+  for (int64_t j = m; j < wide; j++) parts[j % m] = join1<Op>(parts[j % m], parts[j]);
+  if (left) wide_column<D, Op>(left, m, in + groups * together * stride, stride, reinterpret_cast<char *>(rest));
+  for (int64_t j = 0; left && j < m; j++) parts[j] = join1<Op>(parts[j], rest[j]);
+  memcpy(out, parts, (size_t)m * sizeof(L));
 }
 
 // Integers: exact in any order.
@@ -311,6 +340,9 @@ inline bool operator!=(Half x, int) { return (x.bits & 0x7fff) != 0; }
 template <class D> void fill_float(WeftKernels *k, int d) {
   k->reduce_row[WEFT_REDUCE_SUM][d] = row<D, Sum>;
   k->reduce_rows[WEFT_REDUCE_SUM][d] = rows<D, Sum>;
+  k->reduce_row[WEFT_REDUCE_NANSUM][d] = row<SkipNan<D>, Sum>;
+  k->reduce_rows[WEFT_REDUCE_NANSUM][d] = rows<SkipNan<D>, Sum>;
+  k->reduce_column[WEFT_REDUCE_NANSUM][d] = column<SkipNan<D>, Sum>;
   k->reduce_row[WEFT_REDUCE_PROD][d] = row<D, Prod>;
   k->reduce_rows[WEFT_REDUCE_PROD][d] = rows<D, Prod>;
   k->reduce_row[WEFT_REDUCE_MAX][d] = row<D, Max>;

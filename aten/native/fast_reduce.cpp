@@ -273,8 +273,11 @@ PyObject *fast_reduce(Call &call) {
   return call.made(std::move(out));
 }
 
-// nansum(input, dim=None, keepdim=False, *, dtype=None), without history
-PyObject *fast_nansum(Call &call) { return call.recording() ? UNHANDLED : fast_reduce(call); }
+// nansum(input, dim=None, keepdim=False, *, dtype=None) of a row-major tensor, without history. (Of another the definition sums a copy
+// that lies without gaps: the order of a sum over several dims depends on it.)
+PyObject *fast_nansum(Call &call) {
+  return call.recording() || !(call.tensor(0)->word & WEFT_WORD_CONTIGUOUS) ? UNHANDLED : fast_reduce(call);
+}
 
 // ------------------------------------------------------------------------------------------ argmax and argmin
 

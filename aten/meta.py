@@ -29,6 +29,7 @@ class Meta:
     """What is known of a tensor without its data. Immutable by habit; sizes, strides and offset may be SymInts."""
 
     __slots__ = ("dtype", "device", "sizes", "strides", "offset", "requires_grad")
+    stands_for = "Tensor"  # in messages
 
     def __init__(self, dtype, device, sizes, strides, offset=0, requires_grad=False):
         self.dtype = dtype

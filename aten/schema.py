@@ -242,6 +242,11 @@ def _literal(text: str) -> Any:
     )
 
 
+def called(value: Any) -> str:
+    """What messages call the class of a value: what stands for another one while tracing goes by the name of that."""
+    return getattr(type(value), "stands_for", type(value).__name__)
+
+
 class Schema:
     """A parsed declaration: parameters in order (keyword-only last) and names of the results."""
 
@@ -310,7 +315,7 @@ class Schema:
             if found is NotImplemented:
                 position = f" (position {i + 1})" if i < len(args) else ""
                 raise TypeError(
-                    f"{name}(): argument '{param.name}'{position} must be {param.describe()}, not {type(value).__name__}"
+                    f"{name}(): argument '{param.name}'{position} must be {param.describe()}, not {called(value)}"
                 )
             values[i] = found
         return tuple(values)

@@ -159,6 +159,7 @@ class SymInt(_Sym):
     """An int. `.expr` is ours, `.node.expr` sympy's, `.hint` the value seen."""
 
     __slots__ = ()
+    stands_for = "int"  # in messages
 
     def __index__(self) -> int:
         return int(self._value())
@@ -177,6 +178,7 @@ class SymFloat(_Sym):
     """A float."""
 
     __slots__ = ()
+    stands_for = "float"
 
     def __round__(self, ndigits=None):
         return round(float(self), ndigits)
@@ -189,6 +191,7 @@ class SymBool(_Sym):
     """A bool; `bool(b)` guards. `&`, `|` and `~` do not."""
 
     __slots__ = ()
+    stands_for = "bool"
 
     __and__ = __rand__ = _binary(nodes.and_)
     __or__ = __ror__ = _binary(nodes.or_)

@@ -12,11 +12,23 @@ import operator
 
 from dynamo.polyfills import iteration
 
+NOTHING = object()  # where an argument is left out
 
-def reduce(function, iterable, initial=..., /):
+
+def iterator_of(iterable):
+    """iter(iterable), None for what cannot be iterated over."""
+    try:
+        return iter(iterable)
+    except TypeError:
+        return None
+
+
+def reduce(function, iterable, initial=NOTHING, /):
     """functools.reduce"""
-    it, end = iter(iterable), object()
-    total = next(it, end) if initial is ... else initial
+    it, end = iterator_of(iterable), object()
+    if it is None:
+        raise TypeError("reduce() arg 2 must support iteration")
+    total = next(it, end) if initial is NOTHING else initial
     if total is end:
         raise TypeError("reduce() of empty iterable with no initial value")
     for v in it:
@@ -24,7 +36,7 @@ def reduce(function, iterable, initial=..., /):
     return total
 
 
-def reduce_from(function, iterable, /, initial=...):
+def reduce_from(function, iterable, /, initial=NOTHING):
     """functools.reduce from Python 3.14 on"""
     return reduce(function, iterable, initial)
 

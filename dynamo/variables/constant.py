@@ -150,7 +150,7 @@ class ConstantVariable(Variable):
         if name in self.rules and not all(isinstance(a, ConstantVariable) for a in args):
             return super().method(frame, name, args, kwargs)
         if name == "join" and len(args) == 1 and not kwargs:
-            args = [frame.values.tuple_(args[0].unpack(frame))]
+            args = [frame.values.tuple_(joined(frame, args[0]))]
         values = [frame.ops.real(frame, a) for a in args]
         named = {k: frame.ops.real(frame, v) for k, v in kwargs.items()}
         method = run_python(frame, getattr, self.value, name)
@@ -248,6 +248,19 @@ def plain(value: Variable) -> Any:
 def literal(frame, value: Any) -> Variable:
     """The Variable of a Python value computed while tracing; its contents become Variables too."""
     return ConstantVariable(value) if isinstance(value, PLAIN) else frame.values.literal(frame, value)
+
+
+def joined(frame, value: Variable) -> list[Variable]:
+    """The items that join() takes, which has words of its own for what is no iterable."""
+    if value.python_type() in (list, tuple):
+        return value.unpack(frame)
+    try:
+        iterator = value.iterate(frame)
+    except Raised as raised:
+        if not issubclass(raised.value.python_type(), TypeError):
+            raise
+        raise frame.values.error(frame, TypeError, "can only join an iterable") from None
+    return iterator.unpack(frame)
 
 
 NONE = ConstantVariable(None)

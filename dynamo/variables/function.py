@@ -16,7 +16,7 @@ from dynamo.bytecode.instruction import HAS_DOCSTRING, VERSION
 from dynamo.source import Object
 from dynamo.variables import attributes, logged
 from dynamo.variables.attributes import storage_of
-from dynamo.variables.base import C_METHODS, TrueVariable, Variable
+from dynamo.variables.base import C_METHODS, TrueVariable, Variable, accepts
 from dynamo.variables.binding import bind
 from dynamo.variables.constant import NONE, ConstantVariable, literal
 from dynamo.variables.object import BoundMethod
@@ -214,6 +214,8 @@ class FunctionVariable(PythonFunction):
         handler = trace_rules.handler(self.function) or constant_results.rule_of(self.function)
         if handler is not None:
             frame.world.same(self.source, self.function)
+            if not accepts(self.function, len(args), kwargs):
+                return self.inline(frame, args, kwargs)  # which says what is wrong with them
             return handler(frame, args, kwargs)
         made = frame.values.transformed(frame, self)
         if made is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo import breaks, guards, outcome
 from dynamo.breaks import Unsupported
+from dynamo.bytecode.instruction import VERSION
 from dynamo.operators import BY_DUNDER, UNARY
 from dynamo.source import Attr, Converted, DictKey, NativeItem, Source, keys_of, values_of
 from dynamo.variables.attributes import bind, find_function, storage_of
@@ -415,6 +416,8 @@ class NamespacePart(Part, Variable):
         raise self.owner.unsupported(f"method {name}")
 
     def initialize(self, frame, args, kwargs):
+        if args and VERSION < (3, 13):
+            raise frame.values.error(frame, TypeError, "no positional arguments expected")
         pairs = [(k.as_python(), a.getitem(frame, k)) for a in args for k in a.unpack(frame)]
         for name, value in [*pairs, *kwargs.items()]:
             storage_of(frame, self.owner).write(frame, name, value)

@@ -294,7 +294,16 @@ def where(frame, condition, x=None, y=None):
     return cast(frame, wrap_array(record(frame, "where", condition.tensor, *parts)), dtype)
 
 
-@row(np.clip, name="clip")
+@row(np.clip)
+@of_scalars
+def clip_function(frame, x, *bounds, **named):
+    """np.clip asks for both of its bounds, or takes them by the names of the method."""
+    old = len(bounds) + len({"a_min", "a_max"} & named.keys())
+    if old == 1 or (old and {"min", "max"} & named.keys()):
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.clip with these arguments")
+    return clip(frame, x, *bounds, **named)
+
+
 @of_scalars
 def clip(frame, x, a_min=NONE, a_max=NONE, min=NONE, max=NONE):
     x = as_array(frame, x)
@@ -306,6 +315,9 @@ def clip(frame, x, a_min=NONE, a_max=NONE, min=NONE, max=NONE):
     if not low.is_same(NONE):
         x = ufunc_call(frame, np.maximum, [x, low])
     return x if high.is_same(NONE) else ufunc_call(frame, np.minimum, [x, high])
+
+
+declare_method("clip", of_scalars(lambda frame, x, min=NONE, max=NONE: clip(frame, x, min, max)))
 
 
 @row(np.round, np.around, name="round")

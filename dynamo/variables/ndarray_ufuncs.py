@@ -157,6 +157,8 @@ def ufunc_rule(ufunc: np.ufunc) -> Callable:
     def rule(frame, *operands, out=None, dtype=None, where=None, casting=None):
         if len(operands) == ufunc.nin + 1 and out is None:
             *operands, out = operands
+        if len(operands) != ufunc.nin:
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} of {len(operands)} arguments")
         if where is not None or casting is not None or dtype is not None:
             raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} with where=, casting= or dtype=")
         if not any(isinstance(v, (ArrayVariable, ListVariable, TupleVariable)) for v in operands):

@@ -212,12 +212,10 @@ class ObjectVariable(Variable):
         found = find(frame, self.cls, "__iter__")
         if found is not None and found.raw is not None:
             iterator = self.special(frame, "__iter__").call(frame, [], {})
-            if not isinstance(iterator, ObjectVariable):
-                return iterator
-            if find(frame, iterator.cls, "__next__") is None:
+            if frame.world.lacks(iterator.python_type(), "__next__"):
                 text = f"iter() returned non-iterator of type '{iterator.type_name()}'"
                 raise frame.values.error(frame, TypeError, text)
-            return frame.values.iterator.ObjectIterator(iterator)
+            return frame.values.iterator.ObjectIterator(iterator) if isinstance(iterator, ObjectVariable) else iterator
         if found is None and find(frame, self.cls, "__getitem__") is not None:
             return frame.values.sequence_iterator(self.special(frame, "__getitem__"))
         raise frame.values.error(frame, TypeError, f"'{self.type_name()}' object is not iterable")

@@ -49,6 +49,9 @@ class SymbolicVariable(Variable):
     def is_constant(self):
         return False
 
+    def example(self):
+        return self.python_type()(1)
+
     def as_python(self):
         return self.specialize()
 

@@ -442,7 +442,7 @@ class TensorVariable(TensorFacts):
         result = self.operator(frame, UNARY[op].dunder)
         if result is not None:
             return result
-        return self.op(frame, UNARY[op].op, self)
+        return self.op(frame, "invert" if op is operator.invert else UNARY[op].op, self)
 
     def recipe(self, emit):
         if self.source is not None:

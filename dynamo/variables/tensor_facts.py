@@ -105,12 +105,20 @@ class TensorFacts(Variable):
     @method("size")
     def size(self, frame, dim=NONE):
         sizes = self.sizes(frame)
-        return sizes if dim.is_same(NONE) else sizes.getitem(frame, dim)
+        return sizes if dim.is_same(NONE) else self.along(frame, sizes, dim)
+
+    def along(self, frame, numbers, dim):
+        """The one of the numbers, one for each dim, that is asked for."""
+        n, wanted = max(len(numbers.items), 1), frame.ops.index(frame, dim)
+        if not numbers.items or not -n <= wanted < n:
+            text = f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {wanted})"
+            raise frame.values.error(frame, IndexError, text)
+        return numbers.getitem(frame, ConstantVariable(wanted))
 
     @method("stride")
     def stride(self, frame, dim=NONE):
         strides = TupleVariable([symbolic(frame, s) for s in self.meta.strides])
-        return strides if dim.is_same(NONE) else strides.getitem(frame, dim)
+        return strides if dim.is_same(NONE) else self.along(frame, strides, dim)
 
     @method("storage_offset")
     def storage_offset(self, frame):

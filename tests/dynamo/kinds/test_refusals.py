@@ -1,16 +1,28 @@
 """What C refuses, within a handler: the same class, text and parts as in plain Python, and in the line that asked."""
 
 import collections
+import functools
 import itertools
 import math
+import operator
 import re
 import types
 
+import numpy as np
 import pytest
 
 import weft
 
-SPACE = {"weft": weft, "collections": collections, "itertools": itertools, "math": math, "types": types}
+SPACE = {
+    "weft": weft,
+    "np": np,
+    "functools": functools,
+    "operator": operator,
+    "collections": collections,
+    "itertools": itertools,
+    "math": math,
+    "types": types,
+}
 exec(
     """
 from collections import OrderedDict, defaultdict, deque
@@ -29,6 +41,13 @@ class Read(dict):
 class Pairs:
     def items(self):
         return [(1, 2)]
+
+class Gives:
+    def __init__(self, iterator):
+        self.iterator = iterator
+
+    def __iter__(self):
+        return self.iterator
 
 class Slots:
     __slots__ = ("a",)
@@ -164,3 +183,58 @@ def test_bound_methods_of_one_object_are_equal():
         return x + 1, same, others, kinds
 
     assert weft.compile(f, fullgraph=True, backend="eager")(weft.ones(1), [])[1:] == f(weft.ones(1), [])[1:]
+
+
+COUNTS = [
+    "weft.tensor()",
+    "weft.tensor(1, foo=2)",
+    "weft.tensor(1, weft.float32)",
+    "weft.as_tensor()",
+    "np.clip(np.ones(2), 5)",
+    "np.clip(np.ones(2), a_max=1)",
+    "np.clip(np.ones(2), 0, 5, min=3)",
+    "np.ones(2).clip(a_min=3)",
+    "np.sin(np.ones(2), np.ones(2), np.ones(2))",
+    "types.SimpleNamespace(1)",
+]
+WORDS = [
+    "~x",
+    "operator.invert(x)",
+    "x.bitwise_not()",
+    "weft.cat(x)",
+    "weft.cat(k)",
+    "weft.cat([x, k])",
+    "weft.matmul(x, k)",
+    "x.size('a')",
+    "x.size(7)",
+    "x.stride(-9)",
+    "x.sum().size(0)",
+    "functools.reduce(operator.add, 5)",
+    "functools.reduce(operator.add, [])",
+    "functools.reduce(operator.add, [], ...)",
+    "','.join(3)",
+    "','.join(Gives(3))",
+    "','.join(Gives(iter('ab')))",
+    "list(Gives(3))",
+    "list(Gives([1]))",
+    "del k[0]",
+    "k()",
+]
+
+
+@pytest.mark.parametrize("text", COUNTS + WORDS)
+def test_refused_in_the_words_of_python(text):
+    expected, found = outcomes(text)
+    assert found == expected
+
+
+BOUNDS = (
+    "np.clip(x, 1, 2), np.clip(x, 2, None), np.clip(x, a_min=0, a_max=2), np.clip(x, min=2), np.clip(x), x.clip(2), x.clip(max=1)"
+)
+
+
+def test_clips_by_either_names():
+    space = {"np": np}
+    exec(f"def f(x):\n    return {BOUNDS}", space)
+    for found, expected in zip(weft.compile(space["f"], fullgraph=True)(np.arange(4.0)), space["f"](np.arange(4.0))):
+        np.testing.assert_array_equal(found, expected)

@@ -411,8 +411,12 @@ class GraphLowering:
         """Whether the op is better run as it is."""
         if n.target.name not in choices.KEPT or self.device != "cpu":
             return False
-        final = all(u.op == "output" for u in n.users)
-        return choices.keeps_op(n.target.name, args, self.sizes(self.out), final, choices.few_ops(self.gm.graph))
+        if n.target.name in choices.EXTREMES and any(a.meta["val"].requires_grad for a in n.all_input_nodes):
+            return False  # a forward without a kernel would run eager, with a backward by ops
+        several = isinstance(self.out, (tuple, list))
+        final = all(u.op == "output" for user in n.users for u in (user.users if several else (user,)))
+        sizes = self.sizes(self.out[0] if several else self.out)
+        return choices.keeps_op(n.target.name, args, sizes, final, choices.few_ops(self.gm.graph))
 
     def settled(self, n, value):
         """The value as the node's users see it: in a buffer of its own if many of them would compute it again."""

@@ -152,6 +152,9 @@ class Fuser:
         """Pointwise on the product's own domain, its columns in one piece."""
         if not settings.epilogue_fusion or not isinstance(op.loops, Pointwise) or match.place != "full":
             return False
+        p = g.product
+        if len(p.sizes) > 2 and choices.adds_apart(p.sizes[-2], p.sizes[-1], p.k, p.dtype):
+            return False
         column = substitute(g.product_dims[-1], match.old)
         reads_it = any(n.buffer in g.writes for n in loads_of(op))
         return reads_it and column.op == "sym" and not any(n.kind == "checked" for n in walk([op.loops.body]))

@@ -1,0 +1,58 @@
+"""What runs as eager's kernel although loops for it are known, and what follows a product in loops of its own."""
+
+import pytest
+
+import inductor
+import weft
+from aten import settings
+from inductor.lowering.graph import GraphLowering
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path):
+    with settings.patch(cache_dir=str(tmp_path / "cache")):
+        weft.compiler.reset()
+        yield
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    names, external = [], GraphLowering.external
+    monkeypatch.setattr(GraphLowering, "external", lambda self, n, *rest: names.append(n.target.name) or external(self, n, *rest))
+    return names
+
+
+def test_extremes_of_columns(steps):
+    x = weft.randn(40, 33)
+    x[3, 5], x[7, 5] = weft.nan, 9.0
+    for f in (lambda x: weft.max(x, 0), lambda x: weft.min(x, 0, keepdim=True)):
+        steps.clear()
+        for got, want in zip(weft.compile(f, fullgraph=True)(x), f(x)):
+            assert weft.equal(weft.nan_to_num(got), weft.nan_to_num(want)) and got.shape == want.shape
+        assert len(steps) == 1
+
+
+def test_extremes_that_are_loops(steps):
+    x = weft.randn(40, 40)
+    recorded = x.clone().requires_grad_()
+    for f, t in (
+        (lambda x: weft.max(x, 1), x), (lambda x: weft.max(x * 2, 0), x), (lambda x: weft.max(x[:, :5], 0), x),
+        (lambda x: weft.max(x[:9], 0), x), (lambda x: weft.max(x, 0), recorded),
+    ):  # fmt: skip
+        for got, want in zip(weft.compile(f, fullgraph=True)(t), f(t)):
+            assert weft.equal(got, want)
+    assert steps == []
+
+
+@pytest.mark.parametrize("sizes", [(50, 5, 5, 10), (50, 32, 32, 32), (3, 33, 8, 8), (2, 40, 50, 60)])
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64, weft.bfloat16])
+def test_what_is_added_to_many_products(sizes, dtype):
+    batch, m, k, n = sizes
+    added, a, b = (weft.randn(s).to(dtype) for s in ((batch, m, n), (batch, m, k), (batch, k, n)))
+    f = lambda added, a, b: weft.baddbmm(added, a, b, beta=2).relu()
+    before = inductor.counters["kernels"]
+    got = weft.compile(f, fullgraph=True)(added, a, b)
+    tolerance = 5e-2 if dtype is weft.bfloat16 else 1e-4
+    weft.testing.assert_close(got, f(added, a, b), rtol=tolerance, atol=tolerance)
+    if dtype is not weft.bfloat16:
+        assert inductor.counters["kernels"] - before == (2 if max(m, k, n) <= 32 else 1)

@@ -206,9 +206,9 @@ def _implicit(frame) -> tuple:
         raise raise_exception(frame, RuntimeError, "super(): no arguments")
     first = frame.locals.get(frame.code.co_varnames[0])
     obj = first.load(frame) if hasattr(first, "load") else first
-    if obj is None:
-        raise raise_exception(frame, RuntimeError, "super(): arg[0] deleted")
     cell = frame.locals.get("__class__")
+    if obj is None and cell is not None:  # (elsewhere the rest of a frame has no arguments that it does not read)
+        raise raise_exception(frame, RuntimeError, "super(): arg[0] deleted")
     if cell is None:
         raise raise_exception(frame, RuntimeError, "super(): __class__ cell not found")
     cls = cell.load(frame)

@@ -162,11 +162,25 @@ def weak_reference(frame, args, kwargs) -> Variable:
     """weakref.ref(object, …): of libraries, which look after what lives on, only the call is left to Python."""
     if len(args) <= 2 and not kwargs and args[0].realize(frame).source is not None and not args[0].is_constant():
         return frame.values.weak_reference(weakref.ref, *args)
-    library = trace_rules.is_library_name(str(frame.globals.get("__name__")))
-    raise Unsupported(breaks.UNKNOWN_CALL if library else breaks.LIFETIME, "weakref.ref(…)")
+    raise Unsupported(breaks.UNKNOWN_CALL if asked_by_library(frame) else breaks.LIFETIME, "weakref.ref(…)")
+
+
+def asked_by_library(frame) -> bool:
+    """Whether a weak reference is a library's. Those that containers of module weakref keep are of whoever made the container."""
+    while frame.parent is not None and frame.globals.get("__name__") in ("weakref", "_weakrefset"):
+        frame = frame.parent
+    return trace_rules.is_library_name(str(frame.globals.get("__name__")))
 
 
 CLASSES[weakref.ref] = weak_reference
+
+
+@trace_rules.handle(weakref.proxy)
+def proxy(frame, args, kwargs) -> Variable:
+    """weakref.proxy(object, …)"""
+    made = bool(args) and args[0].realize(frame).source is None and not args[0].is_constant()
+    lasts = asked_by_library(frame) or not made
+    raise Unsupported(breaks.UNKNOWN_CALL if lasts else breaks.LIFETIME, "weakref.proxy(…)")
 
 
 @trace_rules.handle(weakref.KeyedRef)
@@ -174,7 +188,7 @@ def keyed_reference(frame, args, kwargs) -> Variable:
     """weakref.KeyedRef(object, callback, key), which a WeakValueDictionary holds."""
     if len(args) == 3 and args[0].realize(frame).source is not None and not args[0].is_constant():
         return frame.values.weak_reference(weakref.KeyedRef, *args)
-    raise Unsupported(breaks.UNKNOWN_CALL, "weakref.KeyedRef(…)")
+    raise Unsupported(breaks.UNKNOWN_CALL if asked_by_library(frame) else breaks.LIFETIME, "weakref.KeyedRef(…)")
 
 
 def default_dict(frame, args, kwargs) -> Variable:

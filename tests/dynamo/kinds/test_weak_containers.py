@@ -3,6 +3,7 @@
 import gc
 import weakref
 
+import pytest
 from weft._dynamo.testing import CompileCounter
 
 import weft
@@ -11,6 +12,42 @@ import weft
 class Thing:
     def __init__(self, v):
         self.v = v
+
+
+def held_by_a_dictionary():
+    thing, kept = Thing(1), weakref.WeakValueDictionary()
+    kept["a"] = thing
+    before = len(kept)
+    del thing
+    return before, "a" in kept
+
+
+def held_by_a_set():
+    thing = Thing(1)
+    kept = weakref.WeakSet([thing])
+    del thing
+    return len(kept)
+
+
+def held_by_a_proxy():
+    thing = Thing(1)
+    stand_in = weakref.proxy(thing)
+    stand_in.v = 3
+    return thing.v, stand_in.v
+
+
+def finalized():
+    thing, told = Thing(1), []
+    end = weakref.finalize(thing, told.append, 1)
+    thing = None
+    return told, end.alive, thing
+
+
+@pytest.mark.parametrize("made", [held_by_a_dictionary, held_by_a_set, held_by_a_proxy, finalized])
+def test_what_is_made_inside_ends_where_it_ends(made):
+    expected = made()
+    f = weft.compile(lambda x: (x + 1, made()), backend="eager")
+    assert [f(weft.ones(1))[1] for _ in range(3)] == [expected] * 3
 
 
 def captured(f):

@@ -129,6 +129,16 @@ def ask(found: list[Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, An
     )
 
 
+def any_overrides(values: Iterable[Any]) -> bool:
+    """Whether some value has a `__torch_function__` of its own that is not disabled."""
+    return not state.off and bool(overriding(values))
+
+
+def hand_over(values: Iterable[Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the `__torch_function__` of the values make of a call. Raises TypeError if none takes it."""
+    return ask(overriding(values), func, args, kwargs)
+
+
 rules: dict[tuple[Any, type], Callable[..., Any]] = {}  # (custom op, class of a mode or of tensors): what takes its calls instead
 # What `__torch_dispatch__` is given for an op that is called with these arguments; the last says.
 seen_by_users: list[Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import aten
 from aten import dispatch
-from aten.overrides import DisableTorchFunctionSubclass, as_called, ask, disabled_torch_function, overriding, state
+from aten.overrides import DisableTorchFunctionSubclass, any_overrides, as_called, disabled_torch_function, hand_over, overriding
 from weft.utils._device import DeviceContext
 
 __all__ = [
@@ -50,7 +50,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether some argument has a `__torch_function__` of its own that is not disabled."""
-    return not state.off and bool(overriding(relevant_args))
+    return any_overrides(relevant_args)
 
 
 def has_torch_function_unary(arg: Any) -> bool:
@@ -65,7 +65,7 @@ def has_torch_function_variadic(*args: Any) -> bool:
 
 def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
     """What the `__torch_function__` of the relevant arguments make of the call. Raises TypeError if none takes it."""
-    return ask(overriding(relevant_args), public_api, args, kwargs)
+    return hand_over(relevant_args, public_api, args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

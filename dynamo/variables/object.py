@@ -23,6 +23,7 @@ FACTORY: Any = collections.defaultdict.default_factory
 # Where None stands for a special method that the class does not have; elsewhere it is called.
 NONE_IS_NONE = frozenset({"__iter__", "__contains__", "__reversed__", "__hash__", "__aiter__", "__anext__"})
 
+
 class ObjectVariable(Variable):
     """An instance of a Python class: one from outside (`value`, `source`), or made while tracing (`value` None).
 

@@ -19,7 +19,7 @@ from dynamo import breaks, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.variables import attributes, function_modes
 from dynamo.variables.base import Variable
-from dynamo.variables.constant import TRUE
+from dynamo.variables.constant import TRUE, boolean
 from dynamo.variables.construct import class_argument
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.tensor import TensorVariable
@@ -51,15 +51,17 @@ def asked(frame: Any, op: Any, args: list[Variable], kwargs: dict[str, Variable]
             modes[i:] = above
         if not (result.is_constant() and result.as_python() is NotImplemented):
             return result
+    return _first_answer(frame, found, call, op.__name__) if found else None
+
+
+def _first_answer(frame: Any, found: list[Variable], call: list[Variable], name: str) -> Variable:
     for value in found:
         owner = frame.world.known(value.python_type())
         result = owner.getattr(frame, "__torch_function__").call(frame, call, {}).realize(frame)
         if not (result.is_constant() and result.as_python() is NotImplemented):
             return result
-    if not found:
-        return None
     classes = [v.python_type() for v in found]
-    text = f"no implementation found for 'torch.{op.__name__}' on types that implement __torch_function__: {classes}"
+    text = f"no implementation found for 'torch.{name}' on types that implement __torch_function__: {classes}"
     raise frame.values.error(frame, TypeError, text)
 
 
@@ -87,6 +89,21 @@ def _overriding(frame: Any, values: list[Variable]) -> list[Variable]:
                 at = next((i for i, f in enumerate(found) if issubclass(cls, f.python_type())), len(found))
                 found.insert(at, v)
     return found
+
+
+@trace_rules.handle(overrides.any_overrides)
+def _any_overrides(frame, args, kwargs):
+    return boolean(not frame.output.overriding_off and bool(_overriding(frame, args[0].unpack(frame))))
+
+
+@trace_rules.handle(overrides.hand_over)
+def _hand_over(frame, args, kwargs):
+    """A function of a library asks by its own name."""
+    values, function, positional, named = args
+    found = _overriding(frame, values.unpack(frame))
+    types = frame.values.tuple_([frame.world.known(v.python_type()) for v in found])
+    name = function.getattr(frame, "__name__").as_python()
+    return _first_answer(frame, found, [function, types, positional, named], name)
 
 
 @attributes.descriptor(AskedAttribute)

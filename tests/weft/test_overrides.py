@@ -111,3 +111,65 @@ def test_a_dispatch_mode_sees_core_ops():
     with Count() as count:
         weft.nn.functional.softplus(x.exp()).sum().backward()
     assert "exp.default" in count.names and "sum.default" in count.names and x.grad is not None
+
+
+class Named(weft.Tensor):
+    """Answers with the function that was called."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        raise LookupError(func)
+
+
+IMAGE, PLACES, ROWS = weft.rand(1, 1, 4, 4), weft.zeros(1, 2, 2, 2), weft.tensor([[0, 1]])
+BY_THEIR_OWN_NAME = {
+    "relu": (IMAGE,),
+    "silu": (IMAGE,),
+    "selu": (IMAGE,),
+    "celu": (IMAGE,),
+    "rrelu_": (IMAGE,),
+    "softmax": (IMAGE, 1),
+    "log_softmax": (IMAGE, 1),
+    "softmin": (IMAGE, 1),
+    "gumbel_softmax": (IMAGE,),
+    "normalize": (IMAGE,),
+    "grid_sample": (IMAGE, PLACES),
+    "affine_grid": (weft.rand(1, 2, 3), (1, 1, 2, 2)),
+    "embedding": (ROWS, IMAGE[0, 0]),
+    "embedding_bag": (ROWS, IMAGE[0, 0]),
+    "binary_cross_entropy": (IMAGE, IMAGE),
+    "max_pool2d_with_indices": (IMAGE, 2),
+    "dropout": (IMAGE,),
+    "gelu": (IMAGE,),
+}
+
+
+@pytest.mark.parametrize("name", BY_THEIR_OWN_NAME)
+def test_functions_of_nn_hand_themselves_over(name):
+    function = getattr(weft.nn.functional, name)
+    args = BY_THEIR_OWN_NAME[name]
+    for i, arg in enumerate(args):
+        if isinstance(arg, weft.Tensor):
+            with pytest.raises(LookupError) as raised:
+                function(*args[:i], arg.as_subclass(Named), *args[i + 1 :])
+            assert raised.value.args[0] is function
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_table_of_functions_of_nn(compiled):
+    F = weft.nn.functional
+    table = {F.relu: lambda x: x.as_subclass(weft.Tensor) * 10}
+
+    class Tabled(weft.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func in table:
+                return table[func](*args)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    f = lambda x: (F.relu(x), F.softmax(x * 0, 0))
+    found = (weft.compile(f, fullgraph=True) if compiled else f)(weft.tensor([-1.0, 2.0]).as_subclass(Tabled))
+    assert [t.tolist() for t in found] == [[-10.0, 20.0], [0.5, 0.5]] and type(found[1]) is Tabled
+    parameter = weft.nn.Parameter(weft.tensor([-1.0, 2.0]))
+    g = lambda: F.relu(parameter) + (1 if weft.overrides.has_torch_function((parameter, 3)) else 0)
+    assert (weft.compile(g, fullgraph=True) if compiled else g)().tolist() == [0.0, 2.0]

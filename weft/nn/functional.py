@@ -45,6 +45,8 @@ globals().update(WITH_INDICES)
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """input / max(norm, eps) along `dim`."""
+    if type(input) is not Tensor and has_torch_function_unary(input):
+        return handle_torch_function(normalize, (input,), input, p=p, dim=dim, eps=eps, out=out)
     denominator = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return input / denominator if out is None else aten.div(input, denominator, out=out)
 

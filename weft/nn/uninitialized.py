@@ -31,6 +31,29 @@ class UninitializedTensorMixin:
     def shape(self) -> Any:
         raise RuntimeError(_MESSAGE)
 
+    def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Of another dtype or device, as uninitialised as before."""
+        data = self.data.to(*args, **kwargs)
+        return type(self)(self.requires_grad, data.device, data.dtype)
+
+    def half(self) -> Any:
+        return self.to(aten.float16)
+
+    def bfloat16(self) -> Any:
+        return self.to(aten.bfloat16)
+
+    def float(self) -> Any:
+        return self.to(aten.float32)
+
+    def double(self) -> Any:
+        return self.to(aten.float64)
+
+    def cpu(self) -> Any:
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Any:
+        return self.to("cuda" if device is None else device)
+
     def share_memory_(self) -> Any:
         raise RuntimeError(_MESSAGE.replace("access the shape of", "share memory on").split(". This")[0] + ".")
 

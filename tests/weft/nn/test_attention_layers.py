@@ -101,3 +101,31 @@ def test_names_of_state():
     names = list(nn.TransformerDecoderLayer(8, 2, 16).state_dict())
     assert [n[10:] for n in names[:4]] == ["in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias"]
     assert names[8:12] == ["linear1.weight", "linear1.bias", "linear2.weight", "linear2.bias"] and names[-1] == "norm3.bias"
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_encoder_that_only_evaluates_gives_zeros_for_padding_behind(compiled):
+    """PyTorch takes nested tensors through it then, which have no padding."""
+    weft.manual_seed(0)
+    x = weft.randn(2, 4, 8)
+    behind = weft.tensor([[False, False, True, True], [False, False, False, True]])
+    between = weft.tensor([[False, True, False, True], [False, False, False, True]])
+
+    def encoder(nested=True, **options):
+        layer = nn.TransformerEncoderLayer(8, 2, 16, **{"batch_first": True, "dropout": 0.0, **options})
+        return nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(8), enable_nested_tensor=nested).eval()
+
+    def zeros(model, padding, **given):
+        f = weft.compile(model, fullgraph=True) if compiled else model
+        return (f(x, src_key_padding_mask=padding, **given) == 0).all(-1).tolist()
+
+    nothing = weft.zeros(2, 4, dtype=weft.bool).tolist()
+    model = encoder(activation=nn.GELU())
+    assert zeros(model, behind) == nothing  # while gradients are recorded
+    with weft.no_grad():
+        assert zeros(model, behind) == behind.tolist()
+        assert zeros(model, weft.zeros(2, 4).masked_fill(behind, -float("inf"))) == behind.tolist()
+        assert zeros(model, between) == nothing
+        assert zeros(model, behind, mask=weft.zeros(4, 4, dtype=weft.bool)) == nothing
+        assert zeros(encoder(nested=False), behind) == nothing
+        assert zeros(model.train(), behind) == nothing

@@ -106,3 +106,12 @@ def test_what_initialize_parameters_raises_is_raised_by_the_call():
     for fullgraph in (False, True):
         with pytest.raises((ValueError, weft._dynamo.exc.Unsupported), match="no such width|which raises"):
             weft.compile(Broken(), fullgraph=fullgraph, backend="eager")(weft.ones(1))
+
+
+@pytest.mark.parametrize("convert", [lambda m: m.double(), lambda m: m.to(weft.float64), lambda m: m.to("cpu", weft.float64)])
+def test_conversion_before_the_sizes_are_known(convert):
+    for layer in (weft.nn.LazyLinear(3), weft.nn.LazyBatchNorm1d()):
+        layer = convert(layer)
+        assert isinstance(layer.weight, weft.nn.UninitializedParameter) and layer.weight.dtype is weft.float64
+        assert layer(weft.ones(4, 5, dtype=weft.float64)).dtype is weft.float64
+        assert type(layer.weight) is weft.nn.Parameter

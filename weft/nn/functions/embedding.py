@@ -6,10 +6,11 @@ import warnings
 from typing import Any
 
 import aten
-from aten import Tensor
+from aten import Parameter, Tensor
 from aten.compiling import is_compiling, reads_numbers_of
 from aten.later import later
 from aten.op import ops
+from weft.overrides import handle_torch_function, has_torch_function
 
 as_sparse_gradient = later("aten.sparse", "as_sparse_gradient")
 check_starts = later("aten.ops.embedding_bag", "check_starts")
@@ -83,6 +84,10 @@ def embedding(
 ) -> Tensor:
     """weight[input]. Raises IndexError outside [0, rows); the row `padding_idx` gets no gradient. With `sparse` the gradient
     of the table has the rows read alone."""
+    if (type(input) is not Tensor or type(weight) not in (Tensor, Parameter)) and has_torch_function((input, weight)):
+        given = {"padding_idx": padding_idx, "max_norm": max_norm, "norm_type": norm_type}
+        given |= {"scale_grad_by_freq": scale_grad_by_freq, "sparse": sparse}
+        return handle_torch_function(embedding, (input, weight), input, weight, **given)
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     padding_idx = _row(padding_idx, weight.shape[0], "Padding_idx must be within num_embeddings", AssertionError)
@@ -109,6 +114,11 @@ def embedding_bag(
 
     Raises ValueError for arguments that do not go together, NotImplementedError for weights of samples that are not summed.
     """
+    tensors = (input, weight, offsets, per_sample_weights)
+    if not all(t is None or type(t) in (Tensor, Parameter) for t in tensors) and has_torch_function(tensors):
+        given = {"max_norm": max_norm, "norm_type": norm_type, "scale_grad_by_freq": scale_grad_by_freq, "mode": mode}
+        given |= {"sparse": sparse, "per_sample_weights": per_sample_weights, "include_last_offset": include_last_offset}
+        return handle_torch_function(embedding_bag, tensors, input, weight, offsets=offsets, padding_idx=padding_idx, **given)
     if weight.dtype is aten.int64 and input.is_floating_point():
         warnings.warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "

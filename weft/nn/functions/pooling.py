@@ -6,10 +6,13 @@ from typing import Any
 
 import aten
 from aten import Tensor
+from weft.overrides import handle_torch_function, has_torch_function_unary
 
 
 def _with_indices(name: str) -> Any:
     def pool(input: Tensor, *args: Any, return_indices: bool = True, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        if type(input) is not Tensor and has_torch_function_unary(input):
+            return handle_torch_function(pool, (input,), input, *args, return_indices=return_indices, **kwargs)
         return getattr(aten, name)(input, *args, return_indices=True, **kwargs)
 
     pool.__name__ = pool.__qualname__ = f"{name}_with_indices"

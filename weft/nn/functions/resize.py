@@ -7,6 +7,7 @@ from typing import Any
 
 import aten
 from aten import Tensor
+from weft.overrides import handle_torch_function, has_torch_function, has_torch_function_unary
 
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}  # by the numbers of `torch.grid_sampler`
 GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
@@ -44,6 +45,9 @@ def _old_corners(name: str) -> None:
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
+    if (type(input) is not Tensor or type(grid) is not Tensor) and has_torch_function((input, grid)):
+        given = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
+        return handle_torch_function(grid_sample, (input, grid), input, grid, **given)
     if align_corners is None:
         _old_corners("grid_sample")
         align_corners = False
@@ -51,6 +55,8 @@ def grid_sample(
 
 
 def affine_grid(theta: Tensor, size: list[int], align_corners: bool | None = None) -> Tensor:
+    if type(theta) is not Tensor and has_torch_function_unary(theta):
+        return handle_torch_function(affine_grid, (theta,), theta, size, align_corners=align_corners)
     if align_corners is None:
         _old_corners("affine_grid")
         align_corners = False

@@ -10,10 +10,12 @@ from typing import Any
 
 import aten
 from aten import Tensor
+from weft.backends import mha
 from weft.nn import functional as F
 from weft.nn import init
 from weft.nn.containers import ModuleList
 from weft.nn.module import Module
+from weft.nn.modules.activation import GELU, ReLU
 from weft.nn.modules.attention import MultiheadAttention
 from weft.nn.modules.dropout import Dropout
 from weft.nn.modules.linear import Linear
@@ -112,7 +114,9 @@ class TransformerEncoderLayer(_Layer):
             d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, ("self_attn",),
             {"device": device, "dtype": dtype},
         )  # fmt: skip
-        self.activation_relu_or_gelu = 1 if self.activation is F.relu else 2 if self.activation is F.gelu else 0
+        used = self.activation
+        relu, gelu = used is F.relu or isinstance(used, ReLU), used is F.gelu or isinstance(used, GELU)
+        self.activation_relu_or_gelu = 1 if relu else 2 if gelu else 0
 
     def forward(
         self,
@@ -242,7 +246,18 @@ class TransformerEncoder(Module):
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=bool(is_causal), src_key_padding_mask=padding)
+        if padding is not None and mask is None and self._drops_padding(src):
+            padded = padding != 0
+            behind = (padded[:, 1:] | padded[:, :-1].logical_not()).all()  # every row's padding stands behind its elements
+            output = aten.where((padded & behind).unsqueeze(-1), 0.0, output)
         return output if self.norm is None else self.norm(output)
+
+    def _drops_padding(self, src: Tensor) -> bool:
+        """Whether PyTorch runs the layers on nested tensors, in which there is no padding: what comes back has zeros there."""
+        first = self.layers[0]
+        if not self.use_nested_tensor or first.training or src.dim() != 3 or not mha.get_fastpath_enabled():
+            return False
+        return not (aten.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in first.parameters())))
 
 
 class TransformerDecoder(Module):

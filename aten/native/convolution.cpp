@@ -2,6 +2,7 @@
 // products whose elements are read from the image as the product asks for them, so that no matrix of windows is made.
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "convolution.h"
 #include "matmul.h"
@@ -181,9 +182,10 @@ bool is_plain(const ConvolutionSizes &c) {
   return plain_one;
 }
 
-// Whether elements lie apart, and every position is asked for: what a transposed convolution is.
+// Whether elements lie apart, or there are few of them, and every position is asked for: most windows would be of zeros.
 bool is_transposed(const ConvolutionSizes &c) {
-  return c.hole[0] * c.hole[1] * c.hole[2] > 1 && c.stride[0] * c.stride[1] * c.stride[2] == 1;
+  const bool apart = c.hole[0] * c.hole[1] * c.hole[2] > 1;
+  return c.stride[0] * c.stride[1] * c.stride[2] == 1 && (apart || 4 * c.pixels <= c.places);
 }
 
 // A transposed convolution by what each element gives to the positions it meets: columns [(made, tap), (image, pixel)] are a product
@@ -194,35 +196,49 @@ template <class T> struct Spread {
   T *out;                 // of the first of the images
   int64_t images;
 
-  // Of one dim: the elements [low, high) whose positions, which begin at `start`, are within the results.
-  static void reach(const Windows &w, int d, int64_t tap, int64_t *start, int64_t *low, int64_t *high) {
-    *start = w.before[d] - tap * w.dilation[d];
-    *low = *start < 0 ? std::min(w.size[d], (-*start + w.hole[d] - 1) / w.hole[d]) : 0;
-    *high = *start < w.result[d] ? std::max(*low, std::min(w.size[d], (w.result[d] - 1 - *start) / w.hole[d] + 1)) : *low;
+  // The elements [low, high) of a dim that a tap sends to positions within the results, the first of all to `start`.
+  struct Reach {
+    int64_t start, low, high;
+  };
+  std::vector<Reach> reached[3];  // by tap of the dim
+
+  void find_reaches() {
+    const Windows &w = p.w;
+    for (int d = 0; d < 3; d++)
+      for (int64_t tap = 0; tap < w.kernel[d]; tap++) {
+        const int64_t start = w.before[d] - tap * w.dilation[d], hole = w.hole[d];
+        const int64_t low = start < 0 ? std::min(w.size[d], (-start + hole - 1) / hole) : 0;
+        const int64_t high = start < w.result[d] ? std::min(w.size[d], (w.result[d] - 1 - start) / hole + 1) : low;
+        reached[d].push_back({start, low, std::max(low, high)});
+      }
   }
 
-  void add_tap(int64_t tap, const T *from, T *to) const {
+  // What one result of an image is given: `from` are the columns of its first tap, `next` elements before those of the next.
+  void add_taps(const T *from, int64_t next, T *to) const {
     const Windows &w = p.w;
-    const int64_t taps[3] = {tap / w.kernel[2] / w.kernel[1], tap / w.kernel[2] % w.kernel[1], tap % w.kernel[2]};
-    int64_t start[3], low[3], high[3];
-    for (int d = 0; d < 3; d++) reach(w, d, taps[d], start + d, low + d, high + d);
     const int64_t apart = w.hole[2];
-    for (int64_t i = low[0]; i < high[0]; i++)
-      for (int64_t j = low[1]; j < high[1]; j++) {
-        const T *row = from + (i * w.size[1] + j) * w.size[2];
-        T *first = to + ((start[0] + i * w.hole[0]) * w.result[1] + start[1] + j * w.hole[1]) * w.result[2] + start[2];
-        for (int64_t k = low[2]; k < high[2]; k++) first[k * apart] += row[k];
-      }
+    for (const Reach &a : reached[0])
+      for (const Reach &b : reached[1])
+        for (const Reach &c : reached[2]) {
+          for (int64_t i = a.low; i < a.high; i++)
+            for (int64_t j = b.low; j < b.high; j++) {
+              const T *row = from + (i * w.size[1] + j) * w.size[2];
+              T *first = to + ((a.start + i * w.hole[0]) * w.result[1] + b.start + j * w.hole[1]) * w.result[2] + c.start;
+              for (int64_t k = c.low; k < c.high; k++) first[k * apart] += row[k];
+            }
+          from += next;
+        }
   }
 
   static void run(void *context, int64_t begin, int64_t end, int64_t) {
     const Spread &s = *static_cast<Spread *>(context);
     const Windows &w = s.p.w;
+    const int64_t results = w.groups * s.p.w.made;
     for (int64_t at = begin; at < end; at++) {
-      const int64_t image = at / (w.groups * s.p.w.made), channel = at % (w.groups * s.p.w.made);
-      T *to = s.out + at * w.places;
+      const int64_t channel = at / s.images, image = at % s.images;
+      T *to = s.out + (image * results + channel) * w.places;
       std::fill(to, to + w.places, s.p.bias ? reinterpret_cast<const T *>(s.p.bias)[channel] : T());
-      for (int64_t tap = 0; tap < w.taps; tap++) s.add_tap(tap, s.columns + ((channel * w.taps + tap) * s.images + image) * w.pixels, to);
+      s.add_taps(s.columns + (channel * w.taps * s.images + image) * w.pixels, s.images * w.pixels, to);
     }
   }
 };
@@ -250,7 +266,8 @@ template <class T> void transposed(Product &p, const T *weight, const WeftKernel
     g.store = sizeof(T) == 8 ? gemm_table()->store_float64 : gemm_table()->store_float32;
     g.store_env = &o;
     run_product<T>(g, runtime);
-    Spread<T> spread = {p, columns.get(), reinterpret_cast<T *>(p.out) + first * w.groups * w.made * w.places, n};
+    Spread<T> spread = {p, columns.get(), reinterpret_cast<T *>(p.out) + first * w.groups * w.made * w.places, n, {}};
+    spread.find_reaches();
     runtime->parallel_for(n * w.groups * w.made, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, w.taps * w.pixels + w.places)), Spread<T>::run, &spread);
   }
 }
@@ -258,7 +275,8 @@ template <class T> void transposed(Product &p, const T *weight, const WeftKernel
 template <class T> void forward(Product &p, const T *weight, const WeftKernelRuntime *runtime) {
   Windows &w = p.w;
   const bool plain_one = is_plain(w);
-  if (!plain_one && shifted_convolution(w, reinterpret_cast<const T *>(w.data), weight, reinterpret_cast<const T *>(p.bias), reinterpret_cast<T *>(p.out), runtime)) return;
+  const bool few = 4 * w.pixels <= w.places && is_transposed(w);
+  if (!plain_one && !few && shifted_convolution(w, reinterpret_cast<const T *>(w.data), weight, reinterpret_cast<const T *>(p.bias), reinterpret_cast<T *>(p.out), runtime)) return;
   if (is_transposed(w)) return transposed(p, weight, runtime);
   constexpr int64_t kFew = 64;  // results of an image that leave much of a tile empty
   w.folded = w.places < kFew;

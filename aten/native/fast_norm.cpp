@@ -6,6 +6,7 @@
 #include <math.h>
 #include <vector>
 
+#include "column_norm.h"
 #include "half.h"
 #include "native_kernel.h"
 #include "reduce.h"
@@ -107,7 +108,7 @@ bool start(const WeftTensor *t, const WeftTensor *weight, const WeftTensor *bias
   job->samples = t->sizes[0];
   job->channels = t->sizes[1];
   job->plane = t->numel / (job->samples * job->channels);
-  if (!job->moments || job->plane < kShortest) return false;
+  if (!job->moments || (job->plane < kShortest && job->plane != 1)) return false;
   if (!is_factor(weight, dtype, job->channels) || !is_factor(bias, dtype, job->channels)) return false;
   job->weight = weight;
   job->bias = bias;
@@ -115,6 +116,12 @@ bool start(const WeftTensor *t, const WeftTensor *weight, const WeftTensor *bias
   job->wide = dtype == WEFT_FLOAT64;
   job->x = weft_data(t);
   return true;
+}
+
+const char *data_of(const WeftTensor *t) { return t ? weft_data(t) : nullptr; }
+
+ColumnNorm columns_of(const WeftTensor *x, const WeftTensor *weight, const WeftTensor *bias, double eps) {
+  return {WEFT_DTYPE(x), x->sizes[0], x->sizes[1], weft_data(x), data_of(weight), data_of(bias), eps};
 }
 
 // running = running * (1 - momentum) + value * momentum
@@ -139,12 +146,19 @@ PyObject *fast_batch_norm(Call &call) {
   if (!mean != !var || (training ? n < 2 || (mean && sum_dtype(WEFT_DTYPE(x)) != WEFT_DTYPE(x)) : !mean)) return UNHANDLED;
   if (training && mean && (WEFT_REQUIRES_GRAD(mean) || WEFT_REQUIRES_GRAD(var) || check_inplace(mean) || check_inplace(var)))
     return PyErr_Occurred() ? nullptr : UNHANDLED;
+  const ColumnNorm by_column = columns_of(x, job.weight, job.bias, eps);
+  const bool columns = job.plane == 1;
+  if (columns && !by_column.takes()) return UNHANDLED;
   Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
   job.y = weft_data(as_tensor(out.get()));
   job.eps = eps;
   job.mean = mean;
   job.var = var;
+  if (!training && columns) {
+    by_column.evaluate(job.y, weft_data(mean), weft_data(var));
+    return out.release();
+  }
   if (!training) {
     job.run(job.samples * channels, job.plane, NormJob::given);
     return out.release();
@@ -152,7 +166,8 @@ PyObject *fast_batch_norm(Call &call) {
   std::vector<double> found((size_t)(2 * channels));
   job.means = found.data();
   job.squares = job.means + channels;
-  job.run(channels, n, NormJob::train);
+  if (columns) by_column.train(job.y, job.means, job.squares);
+  else job.run(channels, n, NormJob::train);
   if (mean) {
     const double freedom = (double)n - 1;
     if (job.wide) {
@@ -172,7 +187,7 @@ PyObject *fast_group_norm(Call &call) {
   NormJob job = {};
   job.groups = call[1].integer;
   if (!start(x, call.tensor(2), call.tensor(3), &job)) return UNHANDLED;
-  if (job.groups < 1 || job.channels % job.groups) return UNHANDLED;
+  if (job.groups < 1 || job.channels % job.groups || job.plane == 1) return UNHANDLED;
   Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
   job.y = weft_data(as_tensor(out.get()));
@@ -269,8 +284,11 @@ struct ChannelNorm {
     if (!factors(args[1], WEFT_DTYPE(x), channels, &weight) || !factors(args[2], WEFT_DTYPE(x), channels, &bias)) return false;
     if (!exact_int(args[3], &groups) || !exact_bool(args[4], &over_samples) || !PyFloat_CheckExact(args[5])) return false;
     eps = PyFloat_AS_DOUBLE(args[5]);
-    return groups >= 1 && channels % groups == 0 && plane >= kShortest && weft_statistics.moments[WEFT_DTYPE(x)] && (!over_samples || groups == channels);
+    if (groups < 1 || channels % groups || !weft_statistics.moments[WEFT_DTYPE(x)] || (over_samples && groups != channels)) return false;
+    return by_column() ? columns().takes() : plane >= kShortest;
   }
+  bool by_column() const { return plane == 1 && over_samples; }
+  ColumnNorm columns() const { return columns_of(x, weight, bias, eps); }
 };
 
 // ((out, mean, var), input, weight, bias, groups, over_samples, eps)
@@ -286,7 +304,8 @@ PyObject *channel_norm_kernel(PyObject *, PyObject *const *args, Py_ssize_t narg
                  c.plane, weft_itemsize(dtype), c.weight, c.bias, nullptr, nullptr, c.eps, nullptr, nullptr, dtype == WEFT_FLOAT64};
   std::vector<double> found((size_t)(2 * count));
   job.means = found.data(), job.squares = job.means + count;
-  job.run(count, n, c.over_samples ? NormJob::train : NormJob::group);
+  if (c.by_column()) c.columns().train(job.y, job.means, job.squares);
+  else job.run(count, n, c.over_samples ? NormJob::train : NormJob::group);
   const int64_t item = weft_itemsize(dtype);
   for (int64_t i = 0; i < count; i++) job.put(weft_data(mean) + i * item, job.means[i]), job.put(weft_data(var) + i * item, job.squares[i] / (double)n);
   return written();
@@ -322,6 +341,10 @@ PyObject *channel_norm_backward_kernel(PyObject *, PyObject *const *args, Py_ssi
   for (WeftTensor *t : {out[0], out[1], out[2], g})
     if (WEFT_DTYPE(t) != dtype) return not_for_these();
   if (g->numel != c.x->numel || out[0]->numel != c.x->numel || out[1]->numel != c.channels || out[2]->numel != c.channels) return not_for_these();
+  if (c.by_column()) {
+    c.columns().backward(weft_data(g), weft_data(out[0]), weft_data(out[1]), weft_data(out[2]));
+    return written();
+  }
   return dtype == WEFT_FLOAT32 ? backward<float>(c, g, out) : backward<double>(c, g, out);
 }
 

@@ -70,31 +70,36 @@ struct LoopJob {
     job->body(args, &n, steps, job->data);
   }
 
-  static void outer(void *ctx, int64_t begin, int64_t end, int64_t) {
+  // Of N operands, which is known here so that what goes on from row to row stays in registers.
+  template <int N> static void outer(void *ctx, int64_t begin, int64_t end, int64_t) {
     LoopJob *job = static_cast<LoopJob *>(ctx);
     const Loop &l = *job->loop;
-    int last = l.ndim_ - 1;
+    const int last = l.ndim_ - 1;
+    const WeftLoop body = job->body;
     int64_t at[WEFT_MAX_NDIM], rest = begin;
-    char *args[kMaxOperands];
-    intptr_t steps[kMaxOperands], n = l.extents_[last];
+    char *args[N];
+    intptr_t steps[N], down[N], n = l.extents_[last];
     for (int d = last - 1; d >= 0; d--) {
       at[d] = rest % l.extents_[d];
       rest /= l.extents_[d];
     }
-    for (int p = 0; p < l.n_; p++) {
-      steps[p] = l.operands_[p].steps[last];
+    for (int p = 0; p < N; p++) {
+      steps[p] = l.operands_[p].steps[last], down[p] = l.operands_[p].steps[last - 1];
       args[p] = l.operands_[p].data;
       for (int d = 0; d < last; d++) args[p] += at[d] * l.operands_[p].steps[d];
     }
-    for (int64_t i = begin; i < end; i++) {
-      char *now[kMaxOperands];
-      std::copy(args, args + l.n_, now);
-      job->body(now, &n, steps, job->data);
-      for (int d = last - 1; d >= 0; d--) {
-        for (int p = 0; p < l.n_; p++) args[p] += l.operands_[p].steps[d];
-        if (++at[d] < l.extents_[d]) break;
-        for (int p = 0; p < l.n_; p++) args[p] -= l.extents_[d] * l.operands_[p].steps[d];
+    for (int64_t i = begin; i < end;) {
+      const int64_t rows = std::min(end - i, l.extents_[last - 1] - at[last - 1]);
+      for (int64_t row = 0; row < rows; row++) {
+        char *now[N];
+        for (int p = 0; p < N; p++) now[p] = args[p], args[p] += down[p];
+        body(now, &n, steps, job->data);
+      }
+      i += rows, at[last - 1] += rows;
+      for (int d = last - 1; d >= 0 && at[d] == l.extents_[d]; d--) {
         at[d] = 0;
+        for (int p = 0; p < N; p++) args[p] += (d ? l.operands_[p].steps[d - 1] : 0) - l.extents_[d] * l.operands_[p].steps[d];
+        if (d) at[d - 1]++;
       }
     }
   }
@@ -215,7 +220,10 @@ void Loop::run(WeftLoop body, void *data) {
   RowsJob rows = {this, body, data};
   if (outer == 1) parallel(total, inner, 1, LoopJob::inner, &job);
   else if (RowsJob::pays(*this)) parallel(total, outer, inner, RowsJob::run, &rows);
-  else parallel(total, outer, inner, LoopJob::outer, &job);
+  else {
+    static constexpr decltype(&LoopJob::inner) by_operands[kMaxOperands] = {LoopJob::outer<1>, LoopJob::outer<2>, LoopJob::outer<3>, LoopJob::outer<4>};
+    parallel(total, outer, inner, by_operands[n_ - 1], &job);
+  }
 }
 
 }  // namespace weft

@@ -369,8 +369,14 @@ def of_convolution(name, dtype):
 
 @calls_of("channel_norm", "channel_norm_backward")
 def of_channel_norm(name, dtype):
-    for groups, over_samples, given in ((6, True, True), (6, False, False), (3, False, True)):
-        x, g, w = (tensor(*sizes, dtype=dtype).nan_to_num(0.5, 2, -2) for sizes in ((3, 6, 4, 5), (3, 6, 4, 5), (6,)))
+    for sizes, groups, over_samples, given in (
+        ((3, 6, 4, 5), 6, True, True),
+        ((3, 6, 4, 5), 6, False, False),
+        ((3, 6, 4, 5), 3, False, True),
+        ((70, 6), 6, True, True),
+        ((5, 6, 1), 6, True, False),
+    ):
+        x, g, w = (tensor(*s, dtype=dtype).nan_to_num(0.5, 2, -2) for s in (sizes, sizes, (6,)))
         w, rest = w if given else None, (groups, over_samples, 1e-5)
         yield (x, w, w, *rest) if name == "channel_norm" else (g, x, w, *rest)
 

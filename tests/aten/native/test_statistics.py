@@ -99,12 +99,23 @@ def test_batch_and_group_norm(dtype):
             assert agree("batch_norm", (x, None, None, w, b, True), tolerance)
             assert agree("group_norm", (x, 2, w, b), tolerance)
             assert agree("group_norm", (x, c), tolerance)
-        agree("batch_norm", (make((5, 3)), None, None, None, None, True), tolerance)
+        for sizes in ((5, 3), (2, 70), (200, 64), (130, 129), (1, 5)):  # a channel is a column
+            x, c = make(sizes, dtype), sizes[1]
+            w, b, mean, var = make((c,), dtype), make((c,), dtype), make((c,), dtype), make((c,), dtype).abs() + 0.5
+            own = dtype in ("float32", "float64")
+            for given in ((mean, var, w, b), (mean, var), (mean, var, None, b), (None, None, w, b, True), (None, None, None, None, True)):
+                if sizes[0] > 1 or given[-1] is not True:
+                    assert agree("batch_norm", (x, *given), tolerance) or not own
         agree("batch_norm", (make((3, 4, 5, 5), "float32", "transposed"), None, None, None, None, True), tolerance)
 
 
 def test_batch_norm_follows_the_running_statistics():
-    x, op = make((3, 4, 5, 5)), registry["batch_norm"]
+    for sizes in ((3, 4, 5, 5), (9, 4)):
+        check_running_statistics(sizes)
+
+
+def check_running_statistics(sizes):
+    x, op = make(sizes), registry["batch_norm"]
     a, b = ([make((4,)), make((4,)).abs() + 0.5] for _ in range(2))
     with aten.no_grad():
         for to, source in zip(b, a):

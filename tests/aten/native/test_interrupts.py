@@ -85,4 +85,5 @@ def test_a_compiled_call_is_interrupted():
             return
         raise AssertionError("it ended by itself")
 
-    assert children.run(work, interrupt=0.2, patience=30).kind == "ended"
+    outcome = children.run(work, interrupt=0.2, patience=30)
+    assert outcome.kind == "ended", outcome

@@ -43,8 +43,6 @@ MOST_MEMORY = 6 << 30  # of a worker
 
 # {pattern of a case's name: why it may lose}
 EXCEPTIONS: dict[str, str] = {
-    "isnan [int64 *": "130 kB of zeros in 5 us, where eager's memset takes 1.4",
-    "isinf [int64 *": "130 kB of zeros in 5 us, where eager's memset takes 1.4",
     "g[te] ?int64 *": "bytes by comparisons of 64-bit integers: 16384 masks of 8 lanes in 28 us, eager, 64 at a time, in 20",
     "l[te] ?int64 *": "bytes by comparisons of 64-bit integers: 16384 masks of 8 lanes in 28 us, eager, 64 at a time, in 20",
     "logical_not ?int64 *": "bytes by comparisons of 64-bit integers: 16384 masks of 8 lanes in 28 us, eager, 64 at a time, in 18",

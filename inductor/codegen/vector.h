@@ -350,6 +350,15 @@ W_INLINE void w_fence() {
   __builtin_ia32_sfence();
 #endif
 }
+// n elements of one byte.
+template <class T> W_INLINE void w_fill(T *to, signed char x, long n) {
+  static_assert(sizeof(T) == 1, "bytes");
+  typedef signed char V __attribute__((vector_size(64), aligned(1), may_alias));
+  signed char *const p = (signed char *)to;
+  long i = 0;
+  for (; i + 64 <= n; i += 64) *(V *)(p + i) = V{} + x;
+  for (; i < n; i++) p[i] = x;
+}
 template <class T, class V> W_INLINE void w_store1(T *p, V v) { *(w_raw<T> *)p = w_mem<T>::down(v)[0]; }
 template <class T, class V, class N> W_INLINE void w_scatter(T *p, long stride, V v, N n) {
   const auto r = w_mem<T>::down(v);

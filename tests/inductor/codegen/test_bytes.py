@@ -22,3 +22,32 @@ def test_where_by_bytes():
     weft.compiler.reset()
     got = weft.compile(lambda x, m: x.masked_fill(m, -1))(x, mask)
     assert got.tolist() == [-1 if i % 5 < 2 else float(i) for i in range(77)]
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 8191, 8193, 70001])
+def test_one_byte_everywhere(n):
+    x = weft.arange(n)
+    weft.compiler.reset()
+    for f in (
+        lambda x: (weft.isnan(x), x + 1),
+        lambda x: weft.isreal(x),
+        lambda x: weft.full_like(x, -7, dtype=weft.int8),
+        lambda x: weft.full_like(x, 250, dtype=weft.uint8),
+        lambda x: weft.cat([weft.isnan(x), x > 3, weft.isreal(x)]),
+    ):
+        got, want = weft.compile(f)(x), f(x)
+        for a, b in zip(got, want) if isinstance(got, tuple) else ((got, want),):
+            assert a.dtype is b.dtype and weft.equal(a, b)
+
+
+def test_bytes_that_are_read_before_they_are_filled():
+    x = weft.from_numpy(np.arange(100) % 3 == 0)
+
+    def f(x):
+        y = x.to(weft.float32) + 1
+        x.fill_(True)
+        return y
+
+    got = x.clone()
+    weft.compiler.reset()
+    assert weft.equal(weft.compile(f)(got), f(x)) and got.all()

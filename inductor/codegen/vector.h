@@ -147,7 +147,17 @@ template <class T> struct w_mem {
 template <> struct w_mem<w_b8> {
   typedef unsigned char raw;
   template <class R> W_INLINE w_bools<R> up(R r) { return w_mask(w_cast<int>(r) != 0); }
-  template <class M> W_INLINE w_vec<unsigned char, w_lanes<M>> down(M m) { return w_from_mask<unsigned char>(m); }
+  template <class M> W_INLINE w_vec<unsigned char, w_lanes<M>> down(M m) {
+#if defined(__AVX512VL__) && defined(__BMI2__)
+    if constexpr (sizeof(M) == 32) {  // eight bits, a byte each: fewer instructions than from lanes of 32 bits
+      const unsigned long bytes = __builtin_ia32_pdep_di(w_bits(m), 0x0101010101010101ul);
+      w_vec<unsigned char, w_lanes<M>> v;
+      __builtin_memcpy(&v, &bytes, sizeof v);
+      return v;
+    }
+#endif
+    return w_from_mask<unsigned char>(m);
+  }
 };
 template <> struct w_mem<w_bf16> {
   typedef unsigned short raw;

@@ -51,3 +51,13 @@ def test_bytes_that_are_read_before_they_are_filled():
     got = x.clone()
     weft.compiler.reset()
     assert weft.equal(weft.compile(f)(got), f(x)) and got.all()
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 1003])
+@pytest.mark.parametrize("dtype", [weft.int64, weft.float64, weft.int32, weft.float32])
+def test_comparisons_become_bytes(n, dtype):
+    x, y = (weft.randint(-3, 3, (n,)).to(dtype) for _ in range(2))
+    weft.compiler.reset()
+    f = lambda x, y: (x <= y, x == 1, weft.logical_not(x), weft.logical_xor(x, y))
+    for got, want in zip(weft.compile(f)(x, y), f(x, y)):
+        assert got.numpy().tobytes() == want.numpy().tobytes()  # 0 and 1, nothing else

@@ -56,3 +56,18 @@ def test_what_is_added_to_many_products(sizes, dtype):
     weft.testing.assert_close(got, f(added, a, b), rtol=tolerance, atol=tolerance)
     if dtype is not weft.bfloat16:
         assert inductor.counters["kernels"] - before == (2 if max(m, k, n) <= 32 else 1)
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.bfloat16])
+def test_an_operand_that_is_the_same_in_all_of_a_batch(dtype):
+    added, a, b = (weft.randn(s).to(dtype).requires_grad_() for s in ((6, 12), (7, 6, 40), (7, 40, 12)))
+    g = weft.randn(6, 12).to(dtype)
+    f = lambda added, a, b: weft.addbmm(added, a, b, beta=0.6, alpha=0.2)
+    tolerance = 5e-2 if dtype is weft.bfloat16 else 1e-4
+    grads = [weft.autograd.grad(c(added, a, b), (added, a, b), g) for c in (f, weft.compile(f, fullgraph=True))]
+    for want, got in zip(*grads):
+        weft.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
+    for k in (weft.randn(1, 6, 40), weft.randn(7, 6, 1)):
+        h = lambda k, b: (k * 2).expand(7, 6, 40) @ (b * 3)
+        b32 = b.detach().float()
+        weft.testing.assert_close(weft.compile(h, fullgraph=True)(k, b32), h(k, b32), rtol=1e-4, atol=1e-4)

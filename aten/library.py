@@ -40,7 +40,7 @@ _TYPES: dict[Any, str] = {
 }
 
 
-def _schema_type(annotation: Any, where: str) -> str:
+def schema_type(annotation: Any, where: str) -> str:
     """The type of a parameter in a declaration; ValueError for an annotation that has none."""
     if annotation in _TYPES:
         return _TYPES[annotation]
@@ -48,7 +48,7 @@ def _schema_type(annotation: Any, where: str) -> str:
     if origin in (typing.Union, types.UnionType):
         rest = [a for a in inner if a is not type(None)]
         if len(rest) == 1:
-            return _schema_type(rest[0], where) + "?"
+            return schema_type(rest[0], where) + "?"
         if set(rest) <= {int, float, bool}:
             return "Scalar" + ("?" if len(rest) < len(inner) else "")
     if origin in (list, Sequence) and len(inner) == 1 and inner[0] in _TYPES:
@@ -70,7 +70,7 @@ def infer_schema(function: Callable[..., Any], name: str) -> str:
             raise ValueError(f"custom_op: parameter {p.name} of {name} needs a type annotation")
         if p.kind is p.KEYWORD_ONLY and not star:
             params, star = [*params, "*"], True
-        text = f"{_schema_type(p.annotation, f'parameter {p.name}')} {p.name}"
+        text = f"{schema_type(p.annotation, f'parameter {p.name}')} {p.name}"
         params.append(text if p.default is p.empty else f"{text}={p.default!r}")
     return f"{name}({', '.join(params)}) -> {_returns(signature.return_annotation, name)}"
 
@@ -179,6 +179,7 @@ class CustomOp:
         self.op: Op = declare(declaration, tags=["opaque", "library", "function_only"])(self._rule)
         self.op._core = self.op.schema.params
         self.op.anywhere(self._run)
+        self._is_fresh = False  # whether results are checked to share no memory with arguments
         self._spec: Any = None  # of nested results: how the op's, a list of tensors, are nested, and the numbers among them
         self._nested = schema is None and _nests(inspect.signature(function, eval_str=True).return_annotation)
         unknown = set(mutates_args) - set(self.op.schema.index)
@@ -221,8 +222,23 @@ class CustomOp:
         n = self._positional
         return function(*before, *args[:n], **dict(zip(self._arguments[n:], args[n:])))
 
+    def _implemented(self, args: Sequence[Any]) -> Any:
+        """What the user's implementation makes of plain tensors. RuntimeError if a result is, or shows, an argument or another
+        result: graphs take it for new memory."""
+        result = self._call(self._function(tuple(args)), args)
+        if self._is_fresh:
+            seen = {_where(a) for a in pytree.leaves(args) if isinstance(a, Tensor)}
+            for i, made in enumerate(r for r in pytree.leaves(result) if isinstance(r, Tensor)):
+                if _where(made) in seen:
+                    raise RuntimeError(
+                        f"{self.name}: The output of this custom operator ({i}) must not also be an input to this custom operator "
+                        "and may not alias any inputs to this custom operator or other returns. Return a clone of it."
+                    )
+                seen.add(_where(made))
+        return result
+
     def __repr__(self) -> str:
-        return f"<custom op {self.name}>"
+        return f"<CustomOpDef({self.name})>"
 
     @property
     def _opoverload(self) -> "CustomOp":
@@ -260,7 +276,7 @@ class CustomOp:
             for target in targets:
                 _native.check_inplace(target)
             with dispatch.no_grad():
-                result = self._call(self._function(args), args)
+                result = self._implemented(args)
             result = None if self._gives_back else result
             for target in targets:
                 target._bump_version()
@@ -284,16 +300,15 @@ class CustomOp:
 
     def _run(self, *args: Any) -> Any:
         """The op as a function without effects: results, then the new values of what it mutates."""
-        function = self._function(args)
         if not self.mutates:
-            result = self._call(function, args)
+            result = self._implemented(args)
             if self._nested:
                 return self._flat(result)
             return tuple(result) if isinstance(result, (tuple, list)) else result
         own = list(args)
         for i in self.mutates:
             own[i] = pytree.map_leaves(lambda x: None if x is None else x.clone(), args[i])
-        result = self._call(function, own)
+        result = self._implemented(own)
         return (*(() if self._gives_back else _several(result)), *self.targets(own))
 
     def _function(self, args: tuple[Any, ...]) -> Callable[..., Any]:
@@ -399,6 +414,11 @@ class CustomOp:
         return register if fn is None else register(fn)
 
 
+def _where(tensor: Tensor) -> Any:
+    """What stands for the storage of a plain tensor; of no elements, the tensor."""
+    return tensor.untyped_storage().data_ptr() or id(tensor)
+
+
 def _memory(tensor: Any) -> Any:
     """What stands for the memory of a tensor: a transform's cell, or where a plain tensor lies."""
     while _native.is_tracer(tensor):
@@ -453,6 +473,7 @@ def custom_op(
     def make(fn: Callable[..., Any]) -> CustomOp:
         said = {getattr(tag, "name", tag) for tag in (tags if isinstance(tags, (tuple, list, set)) else (tags,))}
         made = CustomOp(name, fn, mutates_args, schema, bool(said & {"inplace", "out"}))
+        made._is_fresh = not made._gives_back
         add(made)
         return made
 
@@ -522,4 +543,4 @@ def register_vmap(op: Any, fn: Callable[..., Any] | None = None, /, *, lib: Any 
     return found(op).register_vmap(fn)
 
 
-__all__ = ["CustomOp", "custom_op", "infer_schema", "register_autograd", "register_fake", "register_vmap"]
+__all__ = ["CustomOp", "custom_op", "infer_schema", "register_autograd", "register_fake", "register_vmap", "schema_type"]

@@ -32,20 +32,30 @@ _devices.makers["cuda"] = lambda: _import_module("inductor.cuda.factories")
 _overrides.seen_by_users.append(lambda op, args, kwargs: _import_module("weft.ops").overload_of(op, args, kwargs))
 
 _aliases.install(
-    {"weft.autograd.anomaly_mode": "aten.autograd.anomaly", "weft._tensor": "aten.tensor",
-     "weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd",
-     "weft._higher_order_ops": "aten.higher_order", "weft.sparse": "aten.sparse", "weft.random": "aten.random",
-     "weft.storage": "aten.storage",
-     "weft.nn.modules.module": "weft.nn.module", "weft.nn.modules.container": "weft.nn.containers",
-     "weft.nn.modules.linear_cross_entropy_options": "weft.nn.linear_cross_entropy"}
+    {
+        "weft.autograd.anomaly_mode": "aten.autograd.anomaly",
+        "weft._tensor": "aten.tensor",
+        "weft._dynamo": "dynamo",
+        "weft._inductor": "inductor",
+        "weft.fx": "aten.fx",
+        "weft.autograd": "aten.autograd",
+        "weft._higher_order_ops": "aten.higher_order",
+        "weft.sparse": "aten.sparse",
+        "weft.random": "aten.random",
+        "weft.storage": "aten.storage",
+        "weft.nn.modules.module": "weft.nn.module",
+        "weft.nn.modules.container": "weft.nn.containers",
+        "weft.nn.modules.linear_cross_entropy_options": "weft.nn.linear_cross_entropy",
+    }
 )
 
 _PARTS = frozenset({
-    "_C", "_VF", "__config__", "__future__", "_jit_internal", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_logging",
-    "_ops", "_prims_common", "_refs", "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu",
-    "cuda", "distributed", "distributions", "export", "fft", "func", "functional", "functorch", "futures", "fx", "hub", "jit",
-    "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "quasirandom",
-    "return_types", "serialization", "signal", "sparse", "special", "testing", "torch_version", "types", "utils", "version", "xpu",
+    "_C", "_VF", "__config__", "__future__", "_jit_internal", "_dynamo", "_functorch", "_higher_order_ops", "_inductor",
+    "_logging", "_ops", "_prims_common", "_refs", "_tensor_str", "_utils", "_vmap_internals", "accelerator", "amp", "autograd",
+    "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func", "functional", "functorch",
+    "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "ops", "optim",
+    "overrides", "profiler", "quasirandom", "return_types", "serialization", "signal", "sparse", "special", "testing",
+    "torch_version", "types", "utils", "version", "xpu",
 })  # fmt: skip
 _OF_FILE = {  # the names that a file gives
     "weft.amp.autocast_mode": "autocast",

@@ -428,6 +428,10 @@ static PyObject *make_subclass(PyObject *, PyObject *args) {
     PyErr_SetString(PyExc_RuntimeError, "Only Tensors of floating point and complex dtype can require gradients");
     return nullptr;
   }
+  if (requires_grad && (t->word & WEFT_WORD_INFERENCE) && !(*ambient() & WEFT_AMBIENT_INFERENCE)) {
+    PyErr_SetString(PyExc_RuntimeError, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+    return nullptr;
+  }
   PyObject *result = alias_as(type, t->word, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
   if (result && requires_grad) as_tensor(result)->word |= WEFT_WORD_REQUIRES_GRAD;
   return result;

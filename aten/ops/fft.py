@@ -131,6 +131,8 @@ def _arguments(x: Any, s: Any, dim: Any, norm: str | None) -> tuple[list[int], l
         dims = list(range(x.ndim)) if s is None else list(range(x.ndim - len(s), x.ndim))
     else:
         dims = [wrap_dim(d, x.ndim) for d in ([dim] if isinstance(dim, int) else dim)]
+    if s is not None and len(_each(s)) != len(dims):
+        raise RuntimeError("When given, dim and shape arguments must have the same length")
     if len(set(dims)) != len(dims):
         raise RuntimeError("FFT dims must be unique")
     s = [-1] * len(dims) if s is None else _each(s)
@@ -231,6 +233,11 @@ _shift("fftshift", lambda n: n // 2, "The zero frequency moved to the middle.")
 _shift("ifftshift", lambda n: (n + 1) // 2, "The inverse of `fftshift`.")
 
 
+def _check_frequencies(name: str, dtype: Any) -> None:
+    if dtype is not None and category(dtype) < 2:
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+
+
 @composite(
     "fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool "
     "requires_grad=False) -> Tensor",
@@ -238,6 +245,7 @@ _shift("ifftshift", lambda n: (n + 1) // 2, "The inverse of `fftshift`.")
 )
 def fft_fftfreq(n, d, dtype, device, layout, requires_grad):
     """The frequencies of `fft`."""
+    _check_frequencies("fftfreq", dtype)
     i = ops.arange(n, device=device)
     i = ops.where(i < (n + 1) // 2, i, i - n)
     made = i.to(dtype or dtypes.get_default_dtype()) / (n * d)
@@ -251,6 +259,7 @@ def fft_fftfreq(n, d, dtype, device, layout, requires_grad):
 )
 def fft_rfftfreq(n, d, dtype, device, layout, requires_grad):
     """The frequencies of `rfft`."""
+    _check_frequencies("rfftfreq", dtype)
     made = ops.arange(n // 2 + 1, device=device).to(dtype or dtypes.get_default_dtype()) / (n * d)
     return made.requires_grad_() if requires_grad else made
 

@@ -10,7 +10,7 @@ from aten.meta import Meta
 from aten.op import Op, composite, op, ops, widened
 from aten.ops.batching import batch_dims, is_tensor
 from aten.ops.pieces import reduce_into, reduction
-from aten.promotion import TYPE_NAMES, category, to_real
+from aten.promotion import TYPE_NAMES, category, promote_types, to_real
 from aten.shapes import is_empty, is_int, product, reduced_sizes, refuse_many, wrap_dim, wrap_dims
 
 
@@ -536,6 +536,17 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
     return where(ops.any(nothing, dims, keepdim) & ops.eq(total, total), 0.0, norm) if p <= 0 else norm  # (a NaN stays)
 
 
+def _check_wider(dtype: Any, asked: Any) -> None:
+    if asked.is_complex is not dtype.is_complex:
+        kind = "complex" if dtype.is_complex else "real"
+        raise RuntimeError(f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {TYPE_NAMES[asked.name]}")
+    if promote_types(dtype, asked) is not asked:
+        raise RuntimeError(
+            f"linalg.vector_norm: the dtype of the input ({TYPE_NAMES[dtype.name]}) should be convertible without narrowing to the "
+            f"specified dtype ({TYPE_NAMES[asked.name]})"
+        )
+
+
 @composite(
     "linalg_vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     tags=["function_only"],
@@ -543,6 +554,8 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
 )
 def linalg_vector_norm(input, ord, dim, keepdim, dtype):
     """The vector norm of order `ord` along `dim`."""
+    if dtype is not None and category(input.dtype) >= 2 and category(dtype) >= 2:
+        _check_wider(input.dtype, dtype)
     x = input if dtype is None else input.to(dtype)
     if category(x.dtype) < 2:
         raise RuntimeError(

@@ -463,6 +463,8 @@ def _gradient(func: Callable, argnums: int | tuple[int, ...], has_aux: bool, arg
             f"{call}: Expected f(*args) to return a scalar Tensor, got tensor with {out.ndim} dims. Maybe you wanted to use the "
             "vjp or jacrev APIs instead?"
         )
+    if out.dtype.is_complex:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
     value = run.value(out)
     grads = run.pull([run.place(out)], [registry["ones_like"](value)])
     return (grads[0] if isinstance(argnums, int) else grads), value, run.aux

@@ -33,9 +33,7 @@ THREAD_WORK = 1 << 17  # additions a thread must have to be worth waking
 class NestWriter(FlatWriter, AsideWriter):
     """Writes one nest of a kernel as the function `name`."""
 
-    def __init__(
-        self, kernel: Kernel, nest: Nest, name: str, buffers: dict[str, Buffer], hints: dict, ranges: dict, isa: Isa
-    ):
+    def __init__(self, kernel: Kernel, nest: Nest, name: str, buffers: dict[str, Buffer], hints: dict, ranges: dict, isa: Isa):
         if not nest.dims:
             nest = Nest((Dim("i0", as_expr(1)),), nest.stages)
         moves = as_moves(nest, buffers)
@@ -121,11 +119,7 @@ class NestWriter(FlatWriter, AsideWriter):
         index = self.simplified(n.index)
         own, other = coefficient(index, d.name), coefficient(index, self.plan.axis.name)
         return (
-            own is not None
-            and own.is_const
-            and own.value == 1
-            and other is not None
-            and not (other.is_const and other.value <= 1)
+            own is not None and own.is_const and own.value == 1 and other is not None and not (other.is_const and other.value <= 1)
         )
 
     @property

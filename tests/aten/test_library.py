@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import aten
+import weft
 from aten import autograd
 from aten.library import custom_op, infer_schema
 from aten.tensor import Tensor, from_numpy
@@ -73,3 +74,39 @@ def test_a_missing_rule_or_annotation_says_so():
         infer_schema(lambda x: x, "f")
     with pytest.raises(ValueError, match="namespace::name"):
         custom_op("plain", lambda: None)
+
+
+@pytest.mark.parametrize("alias", [lambda x: x, lambda x: x[:1], lambda x: x.view(2, 1)])
+def test_results_that_show_arguments_are_refused(alias):
+    """Graphs take results for new memory."""
+
+    @custom_op("tests::shows", mutates_args=())
+    def shows(x: weft.Tensor) -> weft.Tensor:
+        return alias(x)
+
+    @custom_op("tests::writes_and_shows", mutates_args={"x"})
+    def writes_and_shows(x: weft.Tensor) -> weft.Tensor:
+        return alias(x.add_(1))
+
+    @custom_op("tests::twice", mutates_args=(), schema="(Tensor x) -> (Tensor, Tensor)")
+    def twice(x):
+        made = x + 1
+        return made, alias(made)
+
+    for op in (shows, writes_and_shows, twice):
+        with pytest.raises(RuntimeError, match="must not also be an input to this custom operator and may not alias"):
+            op(weft.ones(2))
+    assert repr(shows) == "<CustomOpDef(tests::shows)>"
+
+
+def test_declarations_in_pytorchs_words():
+    def f(x: weft.Tensor, n: int, ws: list[weft.Tensor], *, s: str = "a", k: float | None = None) -> weft.Tensor: ...
+
+    says = weft.library.infer_schema
+    assert says(f, mutates_args=()) == '(Tensor x, SymInt n, Tensor[] ws, *, str s="a", float? k=None) -> Tensor'
+    assert says(f, mutates_args={"x"}, op_name="g").startswith("g(Tensor(a0!) x, SymInt n, Tensor[] ws")
+    assert says(f, mutates_args="unknown").startswith("(Tensor(a0!) x, SymInt n, Tensor(a2!)[] ws")
+    with pytest.raises(ValueError, match="needs a type annotation"):
+        says(lambda x: x, mutates_args=())
+    with pytest.raises(ValueError, match="are no arguments"):
+        says(f, mutates_args={"q"})

@@ -54,7 +54,7 @@ def test_an_op_that_keeps_its_word():
 
 @pytest.mark.parametrize("op,message", [
     (broken("writes", writes), "test_schema failed with Argument x is not defined as mutable"),
-    (broken("itself", gives_itself), "test_schema failed .* must not be, or share memory"),
+    (broken("itself", gives_itself), "test_schema failed .* must not also be an input to this custom operator"),
     (broken("longer", clones, lambda x: x.new_empty(x.shape[0] + 1)), "test_faketensor failed .* Shapes"),
     (broken("unknown", clones, None), "test_faketensor failed .* no fake impl"),
 ])  # fmt: skip
@@ -62,7 +62,8 @@ def test_ops_that_do_not(op, message):
     with pytest.raises(OpCheckError, match=message):
         opcheck(op, (weft.randn(3),))
     found = opcheck(op, (weft.randn(3),), raise_exception=False, test_utils=("test_schema", "test_faketensor"))
-    assert sum(value != "SUCCESS" for value in found.values()) == 1
+    wrong = 2 if op.name == "opcheck::itself" else 1  # (which does not run at all)
+    assert sum(value != "SUCCESS" for value in found.values()) == wrong
 
 
 def test_a_derivative_that_is_missing():

@@ -38,6 +38,9 @@ class CausalBias(Tensor):
     def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
         self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv
 
+    def __repr__(self) -> str:  # type: ignore[override]
+        return repr(self._materialize().as_subclass(Tensor))
+
     def _materialize(self, device: Any = None) -> Tensor:
         """The mask as a plain tensor."""
         return self.as_strided(self.shape, self.stride()).clone().to(device=device or self.device)

@@ -20,7 +20,7 @@ def raise_varargs(frame, inst):
     cause = frame.pop() if inst.arg == 2 else None
     value = make_exception(frame, frame.pop())
     if cause is not None:
-        value.set_cause(frame, cause if cause.is_same(NONE) else make_exception(frame, cause, "exception causes"))
+        value.set_cause(frame, cause if cause.is_same(NONE) else make_exception(frame, cause, "exception causes must derive"))
     raise Raised(value)
 
 

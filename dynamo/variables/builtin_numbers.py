@@ -79,6 +79,8 @@ def abs_(frame, value, /):
 @builtin(round)
 def round_(frame, number, ndigits=NONE):
     digits = [] if ndigits.is_same(NONE) else [ndigits]
+    if isinstance(number, SymbolicVariable) and number.python_type() not in (int, float):
+        number = number.constant()
     if isinstance(number, SymbolicVariable):
         return symbolic(frame, run_python(frame, round, number.value, *[d.as_python() for d in digits]))
     if isinstance(number, ConstantVariable):

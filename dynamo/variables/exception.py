@@ -362,13 +362,24 @@ class HandledBefore(Variable):
         return "what was handled before an exception"
 
 
-def make_exception(frame, value: Variable, what: str = "exceptions") -> ExceptionVariable:
-    """What `raise value` raises: an instance, made if a class was given. `what` it is goes into the text of the error."""
+def make_exception(frame, value: Variable, what: str = "exceptions must derive", found: str = "") -> ExceptionVariable:
+    """What `raise value` raises: an instance, made if a class was given. `what` must be and what was `found` go into the error."""
     if issubclass(value.python_type(), type) and issubclass(value.as_python(), BaseException):
         value = value.call(frame, [], {})
     if isinstance(value, ExceptionVariable):
         return value
-    raise raise_exception(frame, TypeError, f"{what} must derive from BaseException")
+    raise raise_exception(frame, TypeError, f"{what} from BaseException{', not ' if found else ''}{found}")
+
+
+def thrown(frame, given: Variable, value: Variable) -> ExceptionVariable:
+    """What generator.throw() raises inside: an exception, or a class with what it is made of."""
+    of_class = issubclass(given.python_type(), type) and issubclass(given.as_python(), BaseException)
+    if value.is_same(frame.values.NONE) or (of_class and issubclass(value.python_type(), given.as_python())):
+        given = given if value.is_same(frame.values.NONE) else value
+        return make_exception(frame, given, "exceptions must be classes or instances deriving", given.type_name())
+    if not of_class:
+        raise raise_exception(frame, TypeError, "instance exception may not have a separate value")
+    return make_exception(frame, given.call(frame, value.unpack(frame) if value.python_type() is tuple else [value], {}))
 
 
 def _text(value: Variable) -> str:
@@ -380,5 +391,5 @@ def _text(value: Variable) -> str:
 
 __all__ = [
     "CALLERS_EXCEPTION", "ExceptionVariable", "HandledBefore", "as_raised", "being_handled", "made_by_c",
-    "make_exception", "raise_exception", "raises", "run_python",
+    "make_exception", "raise_exception", "raises", "run_python", "thrown",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.bytecode.instruction import VERSION
 from dynamo.variables.base import Exhausted, TrueVariable, Variable, method
 from dynamo.variables.constant import NONE, ConstantVariable
-from dynamo.variables.exception import raise_exception
+from dynamo.variables.exception import raise_exception, thrown
 
 
 class IteratorVariable(TrueVariable):
@@ -473,9 +473,8 @@ class GeneratorVariable(IteratorVariable):
 
     @method("throw")
     def throw(self, frame, cls, value=NONE, traceback=NONE):
-        value = frame.values.make_exception(frame, cls if value.is_same(NONE) else value)
         try:
-            return self.raise_inside(frame, Raised(value))
+            return self.raise_inside(frame, Raised(thrown(frame, cls, value)))
         except Exhausted as e:
             raise e.stop(frame) from None
 

@@ -127,6 +127,8 @@ def _math(function, symbolic_name: str | None = None, dunder: Callable | None = 
 
     def rule(frame, args, kwargs):
         if len(args) == 1 and not kwargs and isinstance(value := args[0], SymbolicVariable):
+            if value.python_type() is not value.number_type():
+                return plain_rule(frame, [value.constant()], {})
             if dunder is not None and fits(frame, value.value):
                 return symbolic(frame, dunder(value.value))
             if dunder is not None or not bool(value.value >= 0):
@@ -280,6 +282,8 @@ def _count(frame, start=ConstantVariable(0), step=ConstantVariable(1)) -> Variab
     for value in (start, step):
         if not issubclass(value.python_type(), (int, float, complex)):
             raise Unsupported(breaks.UNKNOWN_CALL, f"itertools.count of {value.describe()}")
+    if start.python_type() is bool:  # it counts ints
+        start = frame.ops.unary(frame, operator.pos, start)
     return CountIterator(start, step)
 
 

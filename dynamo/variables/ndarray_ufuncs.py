@@ -45,7 +45,7 @@ def kind_of(value: Variable):
         return value.dtype
     if isinstance(value, SymbolicVariable):
         cls = value.python_type()
-        return np.dtype(cls) if issubclass(cls, np.generic) else cls
+        return np.dtype(cls) if issubclass(cls, (np.generic, bool)) else cls
     number = value.as_python()
     if isinstance(number, np.generic):
         return number.dtype

@@ -41,10 +41,12 @@ class SymbolicVariable(Variable):
         return f"the symbolic {self.python_type().__name__} {self.value}"
 
     def as_arg(self):
-        return self.value
+        """Of a truth value ops ask what it is (an index, a flag, a dtype): it is that of this call, where it is known."""
+        known = isinstance(self.value, SymBool) and self.value.hint is not None
+        return self.specialize() if known else self.value
 
     def as_meta(self):
-        return self.value
+        return self.as_arg()
 
     def is_constant(self):
         return False
@@ -97,7 +99,7 @@ class SymbolicVariable(Variable):
 
     @attribute("imag")
     def imaginary(self, frame):
-        return ConstantVariable(self.python_type()(0))
+        return ConstantVariable(0.0 if self.python_type() is float else 0)
 
     @attribute("denominator")
     def one(self, frame):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import weft
+from tests.review.harness import alike, norm
 
 SPACE = {
     "weft": weft,
@@ -71,14 +72,14 @@ def f(x, k):
 """
 
 
-def outcomes(text: str) -> tuple[list, list]:
+def outcomes(text: str, backend: str = "eager") -> tuple[list, list]:
     """What plain and compiled code give for three numbers, of which the last ones are symbols while it is captured."""
     first, end, last = text.rpartition("; ")
     body = f"found = None; {text}" if re.match(r"[\w.]+(\(\)\.\w+)? \|?= |del ", last) else f"{first}{end}found = {last}"
     space = dict(SPACE)
     exec(BODY.format(body), space)
     weft.compiler.reset()
-    return tuple([f(weft.arange(4.0), k)[1] for k in (1, 2, 3)] for f in (space["f"], weft.compile(space["f"], backend="eager")))
+    return tuple([f(weft.arange(4.0), k)[1] for k in (1, 2, 3)] for f in (space["f"], weft.compile(space["f"], backend=backend)))
 
 
 KEYWORDS = [
@@ -238,3 +239,35 @@ def test_clips_by_either_names():
     exec(f"def f(x):\n    return {BOUNDS}", space)
     for found, expected in zip(weft.compile(space["f"], fullgraph=True)(np.arange(4.0)), space["f"](np.arange(4.0))):
         np.testing.assert_array_equal(found, expected)
+
+
+TRUTHS = [
+    "b = k > 1; round(b), round(b, 1), b.imag, b.real, abs(b), ~b, b is True, f'{b:d}', [1, 2][b], sum([b, b])",
+    "b = k > 1; np.arange(4) * b, b + np.ones(2, np.float32), np.where(np.arange(3) > b, 1, 0), np.array([True]) & b",
+    "b = k > 1; x[b], x[b:], x.sum(0, keepdim=b), x.sort(descending=b).values, weft.full((2,), b), x.bool() & b, x * b",
+    "b = k > 1; a = x.clone(); a[b] = 3; a",
+    "b = k > 1; x.add(1, alpha=b)",
+    "b = k > 1; x.bool().add(True, alpha=b)",
+    "b = k > 1; next(itertools.count(b)), next(itertools.count(1, b))",
+    "n = np.int64(k); round(n, 1), math.floor(n), round(n)",
+    "n = np.int64(k); math.trunc(n)",
+]
+THROWN = [
+    "3",
+    "int",
+    "ValueError",
+    "ValueError('a')",
+    "ValueError, 'a'",
+    "ValueError, (1, 2)",
+    "ValueError, ValueError(3)",
+    "ValueError(1), 3",
+]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("text", [*TRUTHS, *(f"g = (v for v in [1]); g.throw({given})" for given in THROWN)])
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_truths_that_change_and_what_is_thrown(text, backend):
+    expected, found = outcomes(text, backend)
+    for a, b in zip(norm(found), norm(expected), strict=True):
+        assert alike(a, b, 1e-6)

@@ -7,8 +7,10 @@ forward and a backward) compile side by side while Python goes on.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import signal
 import time
 
 from aten import logs, settings
@@ -128,7 +130,13 @@ class Job:
 
     def __del__(self):
         if not self.done:  # abandoned, as after an error elsewhere: leave no zombie
-            os.waitpid(self.pid, 0)
+            self._end()
+
+    def _end(self) -> None:
+        """Ends the compiler, and what it has started, which else write into a folder that is being removed."""
+        with contextlib.suppress(ProcessLookupError):  # it is over
+            os.killpg(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
 
     def wait(self) -> str:
         """The path of the library, once it exists. Raises CompileError with what the compiler said."""
@@ -138,7 +146,11 @@ class Job:
         return self.output
 
     def _join(self) -> None:
-        _, status = os.waitpid(self.pid, 0)
+        try:
+            _, status = os.waitpid(self.pid, 0)
+        except KeyboardInterrupt:
+            self._end()
+            raise
         code = os.waitstatus_to_exitcode(status)
         elapsed = time.perf_counter() - self.started
         with open(self.diagnostics, encoding="utf-8", errors="replace") as f:
@@ -167,7 +179,8 @@ def private_folder() -> str:
 def remove_folder(path: str) -> None:
     """Remove a folder of `private_folder` with its files. A library that is loaded stays mapped."""
     for item in os.listdir(path):
-        os.unlink(os.path.join(path, item))
+        with contextlib.suppress(FileNotFoundError):  # one that a compiler has removed itself
+            os.unlink(os.path.join(path, item))
     os.rmdir(path)
 
 
@@ -195,7 +208,7 @@ def start(source: str, folder: str, name: str, extra_flags: tuple[str, ...] = ()
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": folder}
     started = time.perf_counter()
     try:
-        pid = os.posix_spawn(cxx.path, command, environment, file_actions=actions)
+        pid = os.posix_spawn(cxx.path, command, environment, file_actions=actions, setpgroup=0)
     except OSError as e:
         raise CompilerMissing(f"{cxx.path} does not start: {e}") from e
     return Job(pid, output, diagnostics, started, command)

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import stat
 
 import pytest
@@ -35,6 +36,31 @@ def test_an_abandoned_job_leaves_no_process(tmp_path):
     del job
     with pytest.raises(ChildProcessError):
         os.waitpid(pid, 0)
+
+
+DEEP = "template <int N> struct S{k} {{ S{k}<N - 1> s; int a[N]; }}; template <> struct S{k}<0> {{}}; S{k}<800> s{k};\n"
+SLOW = "".join(DEEP.format(k=k) for k in range(20))  # seconds of work
+
+
+@pytest.mark.parametrize("after", (1e-4, 0.05, 0.1, 0.3))
+def test_an_interrupt_ends_the_compiler_before_its_folder_goes(after):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    folder = toolchain.private_folder()
+    before = signal.signal(signal.SIGALRM, interrupt)
+    job = toolchain.start(SLOW, folder, "slow")
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, after)
+            job.wait()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(job.pid, 0)
+    toolchain.remove_folder(folder)
+    assert not os.path.exists(folder)
 
 
 def test_the_first_line_names_libraries(tmp_path):

@@ -75,6 +75,8 @@ scaled_dot_product_attention.special(lambda q, k, v, mask, dropout_p, causal, sc
 
 def _with_dropout(q, k, v, mask, dropout_p, causal, scale, enable_gqa):
     """The two forms outside the core: random weights, and fewer heads of keys than of queries."""
+    if not dropout_p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
     if enable_gqa:
         groups = q.shape[-3] // k.shape[-3]
         k, v = ops.repeat_interleave(k, groups, -3), ops.repeat_interleave(v, groups, -3)

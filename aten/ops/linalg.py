@@ -327,6 +327,18 @@ def linalg_svd(A: Meta, full_matrices: bool) -> tuple[Meta, Meta, Meta]:
     )
 
 
+def check_driver(A: Any, driver: str | None) -> None:
+    """Raises RuntimeError where a driver is named for matrices that are not on cuda, where alone there are several."""
+    if driver is not None and A.device.type != "cuda":
+        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+
+
+@linalg_svd.special(lambda A, full_matrices, driver: driver is not None)
+def _(A, full_matrices, driver):
+    check_driver(A, driver)
+    return linalg_svd(A, full_matrices)
+
+
 @linalg_svd.kernel
 def _(out, a, full_matrices):
     u, s, vh = _lapack("linalg.svd", np.linalg.svd, a, full_matrices)

@@ -8,6 +8,7 @@ from aten.op import composite, ops, registry
 from aten.ops.factorizations import NOT_POSITIVE, NOT_SOLVED, SINGULAR, check
 from aten.ops.linalg import (
     adjoint,
+    check_driver,
     check_matrix,
     in_columns,
     permutation_of,
@@ -200,6 +201,8 @@ def _cut(values: Any, sizes: Any, atol: Any, rtol: Any, dtype: Any) -> Any:
 @_linalg("pinv(Tensor A, *, Any atol=None, Any rtol=None, bool hermitian=False, Any rcond=None)")
 def linalg_pinv(A, atol, rtol, hermitian, rcond):
     """The Moore-Penrose pseudo-inverse."""
+    if rcond is not None and (rtol is not None or atol is not None):
+        raise TypeError("linalg_pinv() received an invalid combination of arguments: rcond is the older name of rtol")
     check_matrix("linalg.pinv", A, square=hermitian)
     rtol = rcond if rtol is None else rtol
     if 0 in A.shape:
@@ -266,6 +269,7 @@ def linalg_eigvals(A):
 @_linalg("svdvals(Tensor A, *, str? driver=None)")
 def linalg_svdvals(A, driver):
     """Singular values."""
+    check_driver(A, driver)
     return ops.singular_values(A)
 
 

@@ -110,6 +110,15 @@ class Tracer(Tensor):
     def item(self) -> Any:
         return self.level.item(self)
 
+    def numpy(self, *, force: bool = False) -> Any:
+        """As a Tensor's, of duals outside of transforms, which have values like any other tensor."""
+        value = None if self.level.transforms else self.level.value(self)
+        return super().numpy(force=force) if value is None else value.numpy(force=force)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        value = None if self.level.transforms else self.level.value(self)
+        return (super() if value is None else value).__array__(*args, **kwargs)  # type: ignore[misc]
+
     def tolist(self) -> Any:
         """Nested lists of the numbers, as `item` gives them."""
         if not self.meta.sizes:

@@ -50,9 +50,7 @@ def pop_except(frame, inst):
 def check_exc_match(frame, inst):
     classes = frame.pop().as_python()
     if not all(isinstance(c, type) and issubclass(c, BaseException) for c in _flat(classes)):
-        raise raise_exception(
-            frame, TypeError, "catching classes that do not inherit from BaseException is not allowed"
-        )
+        raise raise_exception(frame, TypeError, "catching classes that do not inherit from BaseException is not allowed")
     frame.push(boolean(issubclass(frame.peek(1).cls, classes)))
 
 

@@ -17,6 +17,12 @@ REFUSED = [
         lambda: weft.linalg.vector_norm(weft.ones(3), dtype=weft.complex64),
         "dtype should be real for real inputs, but got ComplexFloat",
     ),
+    (lambda: weft.linalg.svd(weft.eye(2), driver="gesvd"), "keyword argument `driver=` is only supported on CUDA inputs"),
+    (lambda: weft.linalg.svdvals(weft.eye(2), driver="gesvd"), "keyword argument `driver=` is only supported on CUDA inputs"),
+    (
+        lambda: weft.nn.functional.scaled_dot_product_attention(*[weft.ones(2, 2)] * 3, dropout_p=1.5),
+        "dropout probability has to be between 0 and 1, but got 1.5",
+    ),
     (
         lambda: weft.func.grad(lambda x: x.sum().to(weft.complex64))(weft.ones(3)),
         "grad can be implicitly created only for real scalar outputs but got torch.complex64|weft.complex64",
@@ -41,3 +47,10 @@ def test_parameters_of_inference_tensors():
         assert weft.nn.Parameter(x).is_inference()
     with pytest.raises(RuntimeError, match="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"):
         weft.nn.Parameter(x)
+
+
+def test_two_names_of_one_tolerance():
+    for given in ({"rtol": 0.1}, {"atol": 0.1}):
+        with pytest.raises(TypeError, match="invalid combination of arguments"):
+            weft.linalg.pinv(weft.eye(2), rcond=0.1, **given)
+    assert weft.linalg.pinv(weft.eye(2), rcond=0.1).tolist() == [[1.0, 0.0], [0.0, 1.0]]

@@ -53,3 +53,19 @@ def test_by_element_it_is_the_same_and_writing_data_itself_is_refused():
 
     with pytest.raises(RuntimeError, match="mutating directly with `.data` inside functorch transform is not allowed"):
         grad(assigned)(x)
+
+
+def test_duals_are_arrays_but_values_of_transforms_are_not():
+    import numpy as np
+
+    from aten.autograd import forward_ad
+
+    x = weft.tensor([1.0, 2.0])
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, weft.ones(2)) * 2
+        assert dual.numpy().tolist() == np.asarray(dual).tolist() == [2.0, 4.0]
+        assert np.asarray(dual, dtype="f8").dtype == np.float64
+    for transform in (weft.vmap, lambda f: lambda x: weft.func.jvp(f, (x,), (x,))):
+        for array in (lambda x: x.numpy(), np.asarray):
+            with pytest.raises(RuntimeError):
+                transform(array)(x)

@@ -12,19 +12,56 @@ template <class V, class F> W_INLINE V w_each(V a, V b, F f) {
   for (int k = 0; k < w_lanes<V>; k++) r[k] = f(a[k], b[k]);
   return r;
 }
-// Integer division is total: by zero gives 0 (a check has stopped the kernel before it matters), MIN / -1 wraps.
-template <class V> W_INLINE V w_truncdiv(V a, V b) {
-  typedef w_elem<V> T;
-  return w_each(a, b, [](T x, T y) -> T { return y == 0 ? 0 : y == (T)-1 && (T)-1 < 0 ? (T)-x : x / y; });
+// Integer division is total: by zero gives 0 (a check has stopped the kernel before it matters), MIN / -1 wraps. Vectors are divided
+// as floats, where those hold all of their numbers: a quotient is then further from the next integer than its rounding.
+enum w_division { w_trunc_of, w_fmod_of, w_floor_of, w_remainder_of };
+template <w_division which, class T> W_INLINE T w_divide_one(T x, T y) {
+  if (y == 0) return 0;
+  if (y == (T)-1 && (T)-1 < 0) return which == w_trunc_of || which == w_floor_of ? (T)-x : 0;
+  const T r = x % y;
+  if constexpr (which == w_trunc_of) return x / y;
+  if constexpr (which == w_fmod_of) return r;
+  const bool apart = r != 0 && (x < 0) != (y < 0);
+  return which == w_floor_of ? (T)(x / y - apart) : apart ? (T)(r + y) : r;
 }
+template <int size> struct w_holds { typedef float type; };
+template <> struct w_holds<4> { typedef double type; };
+template <> struct w_holds<8> { typedef double type; };
+template <class V> W_INLINE constexpr bool w_divides_as_floats() {
+  typedef w_elem<V> T;
+#ifdef __AVX512DQ__
+  if (sizeof(T) == 8) return w_lanes<V> > 1 && (T)-1 < 0;
+#endif
+  return w_lanes<V> > 1 && sizeof(T) < 8;
+}
+template <w_division which, class V> W_INLINE V w_divide(V a, V b) {
+  typedef w_elem<V> T;
+  if constexpr (!w_divides_as_floats<V>()) return w_each(a, b, w_divide_one<which, T>);
+  else {
+    if constexpr (sizeof(T) == 8) {  // numbers that a double may not hold
+      const V far = ((a >> 52) ^ (a >> 63)) | ((b >> 52) ^ (b >> 63));
+      T any = 0;
+      for (int k = 0; k < w_lanes<V>; k++) any |= far[k];
+      if (__builtin_expect(any != 0, 0)) return w_each(a, b, w_divide_one<which, T>);
+    }
+    typedef w_vec<typename w_holds<sizeof(T)>::type, w_lanes<V>> F;
+    const V by = b == 0 ? V{} + (T)1 : b;
+    V q = __builtin_convertvector(__builtin_convertvector(a, F) / __builtin_convertvector(by, F), V);
+    if constexpr ((T)-1 < 0) q = by == (T)-1 ? -a : q;
+    const V r = a - q * by;
+    V out = which == w_trunc_of || which == w_floor_of ? q : r;
+    if constexpr ((T)-1 < 0 && (which == w_floor_of || which == w_remainder_of)) {
+      const V apart = (V)((r != 0) & ((r ^ by) < 0));
+      out = which == w_floor_of ? q + apart : r + (apart & by);
+    }
+    return b == 0 ? V{} : out;
+  }
+}
+template <class V> W_INLINE V w_truncdiv(V a, V b) { return w_divide<w_trunc_of>(a, b); }
 template <class V> W_INLINE V w_floordiv(V a, V b) {
   typedef w_elem<V> T;
   if constexpr ((T)0.5 == (T)0) {
-    return w_each(a, b, [](T x, T y) -> T {
-      if (y == 0) return 0;
-      if (y == (T)-1 && (T)-1 < 0) return (T)-x;
-      return x / y - (x % y != 0 && (x < 0) != (y < 0));
-    });
+    return w_divide<w_floor_of>(a, b);
   } else {  // Python's, as PyTorch's floor_divide: from fmod, so that a - b * q is exact where it can be
     const V m = vm_fmod(a, b);
     V q = (a - m) / b;
@@ -35,18 +72,11 @@ template <class V> W_INLINE V w_floordiv(V a, V b) {
     return b == 0 ? a / b : f;
   }
 }
-template <class V> W_INLINE V w_fmod(V a, V b) {
-  typedef w_elem<V> T;
-  return w_each(a, b, [](T x, T y) -> T { return y == 0 || (y == (T)-1 && (T)-1 < 0) ? 0 : x % y; });
-}
+template <class V> W_INLINE V w_fmod(V a, V b) { return w_divide<w_fmod_of>(a, b); }
 template <class V> W_INLINE V w_remainder(V a, V b) {
   typedef w_elem<V> T;
   if constexpr ((T)0.5 == (T)0) {
-    return w_each(a, b, [](T x, T y) -> T {
-      if (y == 0 || (y == (T)-1 && (T)-1 < 0)) return 0;
-      const T r = x % y;
-      return r != 0 && (r < 0) != (y < 0) ? r + y : r;
-    });
+    return w_divide<w_remainder_of>(a, b);
   } else {
     const V r = vm_fmod(a, b);
     return (r != 0) & ((r < 0) != (b < 0)) ? r + b : r;

@@ -131,3 +131,35 @@ def test_quotients_of_floats_are_the_nearest(dtype):
     np.testing.assert_array_equal(by_row, x / d)
     np.testing.assert_array_equal(by_number, count / np.dtype(dtype).type(41))
     np.testing.assert_array_equal(floors, np.arange(5000) // 49)
+
+
+@pytest.mark.parametrize("name", [*TYPES, "uint16", "uint32", "uint64"])
+def test_integers_divided_by_others(name):
+    """Pairs of numbers of every size, small ones alone too, which fill vectors that floats hold."""
+    dtype = np.dtype(name).type
+    info, random = np.iinfo(dtype), np.random.default_rng(1)
+    edges = [n for n in (info.min, info.min + 1, -7, -1, 0, 1, 2, 9, info.max // 2, info.max - 1, info.max) if n >= info.min]
+    sizes = random.integers(0, info.bits, (2, 3001)).astype(dtype)
+    x, y = random.integers(info.min, info.max, (2, 3001), dtype=dtype, endpoint=True) >> sizes
+    pairs = np.array([(a, b) for a in edges for b in edges if b], dtype)
+    small = random.integers(0 if info.min == 0 else -100, 100, (2, 1003)).astype(dtype)
+    x, y = (np.concatenate(parts) for parts in ((x, pairs[:, 0], small[0]), (y, pairs[:, 1], small[1])))
+    y[y == 0] = 3
+    weft.compiler.reset()
+    f = lambda x, y: (weft.div(x, y, rounding_mode="trunc"), x // y, x % y, weft.fmod(x, y))
+    a, b = weft.from_numpy(x), weft.from_numpy(y)
+    fmod = [abs(p) % abs(q) * (1 if p >= 0 else -1) for p, q in zip(x.tolist(), y.tolist())]
+    floor, remainder = [p // q for p, q in zip(x.tolist(), y.tolist())], [p % q for p, q in zip(x.tolist(), y.tolist())]
+    trunc = [abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1) for p, q in zip(x.tolist(), y.tolist())]
+    for got, want in zip(weft.compile(f)(a, b), (trunc, floor, remainder, fmod)):
+        np.testing.assert_array_equal(got.numpy(), wrapped(want, dtype))
+
+
+def test_a_division_by_zero_raises_wherever_it_stands():
+    x = weft.arange(100)
+    for place in (0, 50, 99):
+        y = weft.ones(100, dtype=weft.int64)
+        y[place] = 0
+        weft.compiler.reset()
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            weft.compile(lambda x, y: x // y)(x, y)

@@ -188,6 +188,8 @@ def places_numbers(op: Op, args: list[Variable], kwargs: dict[str, Variable]) ->
 def numbers_read(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> tuple[list[Variable], dict]:
     """The arguments, with the number in the place of a tensor that is given for one: an item() that the program does not show."""
     params, spread = op.schema.params, op.schema.variadic
+    if len(args) > spread >= 0 and isinstance(args[spread], SequenceVariable):
+        spread = -1  # given as one sequence, behind which the others stand
     at = lambda i, v: spread if i > spread >= 0 and isinstance(v, TensorVariable) else min(i, len(params) - 1)
     given = [(params[at(i, v)], v) for i, v in enumerate(args)]
     named = [(params[op.schema.index[k]] if k in op.schema.index else None, v) for k, v in kwargs.items()]

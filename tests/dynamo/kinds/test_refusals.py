@@ -251,6 +251,7 @@ TRUTHS = [
     "b = k > 1; next(itertools.count(b)), next(itertools.count(1, b))",
     "n = np.int64(k); round(n, 1), math.floor(n), round(n)",
     "n = np.int64(k); math.trunc(n)",
+    "weft.full((2,), x.sum() + k), weft.full([2, 1], weft.tensor(k)), weft.zeros((2,)), weft.full(size=(2,), fill_value=x.sum())",
 ]
 THROWN = [
     "3",

@@ -148,9 +148,12 @@ def _product_of_others(x: Any, dim: list[int], out: Any) -> Any:
     if not dim:
         return ops.ones_like(x)
     if not _native.is_grad_enabled():
-        where, zero, odd = ops.where, ops.eq(x, 0), ops.logical_not(ops.isfinite(x))
+        where, zero = ops.where, ops.eq(x, 0)
         rest, zeros = where(zero, 1.0, x), sum(zero, dim, True)
         found = where(zero, where(ops.eq(zeros, 1), prod(rest, dim, True), out), out / rest)
+        if x.device.type == "cpu" and not _native.is_tracer(x) and not bool(ops.isnan(out).any()):  # nothing is to be hidden
+            return found
+        odd = ops.logical_not(ops.isfinite(x))
         hidden = odd & ops.gt(zeros, 0) & ops.eq(sum(odd, dim, True), 1)  # the one element that is not finite sees zeros alone
         if len(dim) == x.ndim:
             hidden = hidden | ops.gt(zeros, 1)  # as in PyTorch, which does not look further

@@ -66,10 +66,10 @@ static bool set_view_of(WeftTensor *view, WeftTensor *base, CoreOp which, std::i
 }
 
 PyObject *make_view(CoreOp which, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                    std::initializer_list<Arg> args) {
+                    std::initializer_list<Arg> args, int dtype) {
   NativeOp *op = core_ops[which];
   if (!op) return UNHANDLED;
-  Ref view(alias(base, ndim, sizes, strides, offset));
+  Ref view(dtype < 0 ? alias(base, ndim, sizes, strides, offset) : alias_in(dtype, base, ndim, sizes, strides, offset));
   if (!view) return nullptr;
   if (!(base->word & WEFT_WORD_INFERENCE) && !set_view_of(as_tensor(view.get()), base, which, args)) return nullptr;
   if (records(base)) {
@@ -437,9 +437,44 @@ PyObject *fast_unfold(Call &call) {
   return make_view(CORE_UNFOLD, t, n + 1, sizes, strides, t->offset, {Arg::of_integer(dim), Arg::of_integer(size), Arg::of_integer(step)});
 }
 
+PyObject *fast_view_as_real(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  const int n = WEFT_NDIM(t), dtype = WEFT_DTYPE(t) == WEFT_COMPLEX64 ? WEFT_FLOAT32 : WEFT_DTYPE(t) == WEFT_COMPLEX128 ? WEFT_FLOAT64 : -1;
+  if (dtype < 0 || n == WEFT_MAX_NDIM) return UNHANDLED;
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  for (int d = 0; d < n; d++) sizes[d] = t->sizes[d], strides[d] = 2 * t->strides[d];
+  sizes[n] = 2, strides[n] = 1;
+  return make_view(CORE_VIEW_AS_REAL, t, n + 1, sizes, strides, 2 * t->offset, {}, dtype);
+}
+
+PyObject *fast_view_as_complex(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  const int n = WEFT_NDIM(t) - 1, dtype = WEFT_DTYPE(t) == WEFT_FLOAT32 ? WEFT_COMPLEX64 : WEFT_DTYPE(t) == WEFT_FLOAT64 ? WEFT_COMPLEX128 : -1;
+  if (dtype < 0 || n < 0 || t->sizes[n] != 2 || t->strides[n] != 1 || t->offset % 2) return UNHANDLED;
+  int64_t strides[WEFT_MAX_NDIM];
+  for (int d = 0; d < n; d++) {
+    if (t->strides[d] % 2) return UNHANDLED;
+    strides[d] = t->strides[d] / 2;
+  }
+  return make_view(CORE_VIEW_AS_COMPLEX, t, n, t->sizes, strides, t->offset / 2, {}, dtype);
+}
+
+PyObject *fast_as_strided(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  const Arg &size = call[1], &stride = call[2], &at = call[3];
+  if (size.kind != Arg::INTS || stride.kind != Arg::INTS || size.n != stride.n) return UNHANDLED;
+  const int64_t offset = at.kind == Arg::INT ? at.integer : t->offset;
+  if (at.kind != Arg::INT && !(at.kind == Arg::OBJECT && at.object == Py_None)) return UNHANDLED;
+  for (int d = 0; d < size.n; d++)
+    if (size.list[d] < 0 || stride.list[d] < 0) return UNHANDLED;
+  if (offset < 0 || !window_inside(size.n, size.list, stride.list, offset, weft_itemsize(WEFT_DTYPE(t)), t->storage->nbytes)) return UNHANDLED;
+  return make_view(CORE_AS_STRIDED, t, size.n, size.list, stride.list, offset,
+                   {Arg::of_integers(size.list, size.n), Arg::of_integers(stride.list, stride.n), Arg::of_integer(offset)}, WEFT_DTYPE(t));
+}
+
 }  // namespace
 
-const RuleRow view_rules[] = {{"diagonal", fast_diagonal}, {"unfold", fast_unfold}, {"view", fast_view, 0}, {"reshape", fast_view, 1}, {"permute", fast_permute}, {"transpose", fast_transpose}, {"t", fast_t},
+const RuleRow view_rules[] = {{"view_as_real", fast_view_as_real}, {"view_as_complex", fast_view_as_complex}, {"as_strided", fast_as_strided}, {"diagonal", fast_diagonal}, {"unfold", fast_unfold}, {"view", fast_view, 0}, {"reshape", fast_view, 1}, {"permute", fast_permute}, {"transpose", fast_transpose}, {"t", fast_t},
                               {"expand", fast_expand}, {"squeeze", fast_squeeze}, {"unsqueeze", fast_unsqueeze}, {"flatten", fast_flatten},
                               {"select", fast_select}, {"slice", fast_slice}, {"narrow", fast_narrow}, {"split", fast_split},
                               {"chunk", fast_chunk}, {"unbind", fast_unbind}, {"alias", fast_alias}, {nullptr, nullptr}};

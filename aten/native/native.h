@@ -112,6 +112,8 @@ PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *st
 PyObject *empty_like_row_major(const WeftTensor *t, int dtype);
 PyObject *empty_row_major(uint32_t word, const int64_t *dims, int64_t numel, int64_t bytes);
 PyObject *alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
+// The base's memory in items of `dtype`; an error where the window is not inside.
+PyObject *alias_in(int dtype, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
 PyObject *checked_alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
 void contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides);
 bool strides_are_contiguous(int ndim, const int64_t *sizes, const int64_t *strides);

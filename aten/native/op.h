@@ -51,7 +51,7 @@ inline NativeOp *as_op(PyObject *p) { return reinterpret_cast<NativeOp *>(p); }
 // The ops that others are made of; set by set_rule.
 enum CoreOp {
   CORE_VIEW, CORE_PERMUTE, CORE_EXPAND, CORE_SQUEEZE, CORE_UNSQUEEZE, CORE_SLICE, CORE_SELECT, CORE_DIAGONAL, CORE_UNFOLD, CORE_ALIAS, CORE_CLONE,
-  CORE_CAST, CORE_MM, CORE_INDEX, CORE_COUNT
+  CORE_VIEW_AS_REAL, CORE_VIEW_AS_COMPLEX, CORE_AS_STRIDED, CORE_CAST, CORE_MM, CORE_INDEX, CORE_COUNT
 };
 extern NativeOp *core_ops[CORE_COUNT];
 
@@ -65,9 +65,10 @@ inline bool record_op(NativeOp *op, std::initializer_list<Arg> args, PyObject *o
   return record_op(op, args.begin(), (int)args.size(), &output, 1);
 }
 
-// fast_view.cpp: a view of `base` by a core view op with its further arguments; recorded, and with view_of.
+// fast_view.cpp: a view of `base` by a core view op with its further arguments; recorded, and with view_of. `dtype`: of the items, -1 for
+// those of the base.
 PyObject *make_view(CoreOp which, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                    std::initializer_list<Arg> args);
+                    std::initializer_list<Arg> args, int dtype = -1);
 PyObject *view_with_sizes(WeftTensor *t, int ndim, const int64_t *sizes);  // NULL without exception: needs a copy
 PyObject *permuted(WeftTensor *t, const int64_t *dims);
 PyObject *unsqueezed(WeftTensor *t, int dim);

@@ -259,8 +259,7 @@ PyObject *alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t 
   return alias_as(tensor_type, base->word, base, ndim, sizes, strides, offset);
 }
 
-// The base's memory in items of `dtype`.
-static PyObject *alias_in(int dtype, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+PyObject *alias_in(int dtype, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
   if (!need_memory(base, "a view") || checked_numel(ndim, sizes, 1) < 0) return nullptr;
   if (window_inside(ndim, sizes, strides, offset, weft_itemsize(dtype), base->storage->nbytes))
     return alias_as(tensor_type, (base->word & ~(uint32_t)WEFT_WORD_DTYPE) | (uint32_t)dtype, base, ndim, sizes, strides, offset);

@@ -46,7 +46,7 @@ def resolve_neg(input):
     return input
 
 
-@op("view_as_real(Tensor input) -> Tensor", kind="view", tags=["library"])
+@op("view_as_real(Tensor input) -> Tensor", kind="view", tags=["library"], native="view")
 def view_as_real(input: Meta) -> Meta:
     """The memory of complex numbers as pairs (real, imaginary) in a new last dimension."""
     if not input.dtype.is_complex:
@@ -66,7 +66,7 @@ view_as_real.put(lambda base, new: _paired(new))
 view_as_real.batch(lambda n, dims, x: (view_as_real(to_front(x, dims[0])), 0))
 
 
-@op("view_as_complex(Tensor input) -> Tensor", kind="view", tags=["library"])
+@op("view_as_complex(Tensor input) -> Tensor", kind="view", tags=["library"], native="view")
 def view_as_complex(input: Meta) -> Meta:
     """The memory of pairs in the last dimension as complex numbers.
 

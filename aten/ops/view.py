@@ -429,7 +429,7 @@ def _(out, g, input_sizes, dim, size, step):
 unfold_backward.vjp(lambda g, dim, size, step: unfold(g, dim, size, step))
 
 
-@op("as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor", kind="view")
+@op("as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor", kind="view", native="view")
 def as_strided(input: Meta, size: list[Any], stride: list[Any], storage_offset: Any) -> Meta:
     """Any sizes, strides and offset in the same storage."""
     return input.view(size, stride, storage_offset)

@@ -34,7 +34,8 @@ def same(a, b, tolerance=0.0):
             same(x, y, tolerance)
         return
     assert (a.dtype, tuple(a.shape), a.stride()) == (b.dtype, tuple(b.shape), b.stride())
-    x, y = (np.asarray(t.detach()).astype(np.float64) for t in (a, b))
+    wide = np.complex128 if a.is_complex() else np.float64
+    x, y = (np.asarray(t.detach()).astype(wide) for t in (a, b))
     np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
 
 
@@ -244,6 +245,10 @@ VIEWS = [
     ("chunk", (2, 1)),
     ("unbind", ()),
     ("unbind", (-1,)),
+    *(
+        ("as_strided", rest)
+        for rest in (((2, 2), (1, 2)), ((3,), (0,), 1), ((), ()), ((2, 0), (9, 9)), ((30,), (1,)), ((2,), (-1,)), ((2,), (1,), -1))
+    ),
     ("alias", ()),
     ("clone", ()),
     ("contiguous", ()),
@@ -272,6 +277,34 @@ def test_views(name, args):
         same(ga.contiguous(), gb.contiguous())
         if a._view_of is not None:
             assert a._base is b._base and a._view_of[1:] == b._view_of[1:]
+
+
+def test_views_of_complex_numbers():
+    for real, of_pairs in (("float32", "complex64"), ("float64", "complex128")):
+        for layout in ("plain", "transposed", "strided"):
+            z = make((2, 3, 4), of_pairs, layout)
+            agree("view_as_real", (z,))
+            agree("view_as_complex", (make((3, 4, 2), real, layout),))
+            agree("as_strided", (z, (2, 2), (1, 3), 1))
+        pairs = make((3, 4, 2), real)
+        for odd in (
+            pairs.transpose(0, 1),
+            pairs[:, 1:],
+            pairs.flatten()[1:-1].view(-1, 2),
+            pairs.flatten(1)[:, 1:3],
+            pairs[..., :1],
+            pairs[0, 0, 0],
+        ):
+            agree("view_as_complex", (odd,))
+        z = registry["view_as_complex"](pairs)
+        assert z.data_ptr() == pairs.data_ptr() and z._view_of[0] is pairs
+        z.mul_(2)
+        assert pairs._version == z._version == 1
+        leaf = pairs.clone().requires_grad_()
+        registry["view_as_complex"](leaf).abs().sum().backward()
+        np.testing.assert_allclose(np.asarray(leaf.grad), np.asarray(pairs / pairs.norm(dim=-1, keepdim=True)), rtol=1e-5)
+    agree("view_as_real", (make((2,)),))
+    agree("view_as_complex", (make((2,)).to(aten.dtype.int64),))
 
 
 KEYS = [

@@ -373,10 +373,19 @@ MADE_ANEW = {
 }  # fmt: skip
 
 
+BY_METHOD = frozenset({  # what NumPy asks the object itself for, which is no array
+    np.all, np.amax, np.amin, np.any, np.argmax, np.argmin, np.argsort, np.clip, np.cumprod, np.cumsum, np.diagonal,
+    np.flip, np.max, np.mean, np.min, np.moveaxis, np.prod, np.ravel, np.repeat, np.reshape, np.round, np.squeeze,
+    np.std, np.sum, np.swapaxes, np.take, np.trace, np.transpose, np.var,
+})  # fmt: skip
+
+
 def entry(function: Any, rule: Callable) -> Callable:
     name = f"np.{getattr(function, '__name__', function)}"
 
     def call(frame, args, kwargs):
+        if function in BY_METHOD and args and isinstance(args[0].realize(frame), TensorVariable):
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"{name} of a tensor, whose own method answers")
         if function in MADE_ANEW and (found := of_constants(frame, function, args, kwargs)) is not None:
             return found
         return lay_out(frame, function, name, args, kwargs, call_row(frame, rule, name, args, kwargs))

@@ -57,3 +57,29 @@ def test_a_remainder_of_zero_has_the_divisors_sign(divisor):
     for got, want in zip(weft.compile(f)(a), f(a)):
         np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
         np.testing.assert_array_equal(got, want)
+
+
+OF_TENSORS = [
+    lambda t: np.sum(t),
+    lambda t: np.mean(t, 0),
+    lambda t: np.clip(t, 1, 2),
+    lambda t: np.reshape(t, (3, 2)),
+    lambda t: np.amax(t),
+    lambda t: np.transpose(t),
+    lambda t: np.argmax(t),
+    lambda t: np.cumsum(t, 0),
+    lambda t: np.maximum(t, 1),
+    lambda t: np.where(t > 1, t, 0),
+    lambda t: np.concatenate([t, t]),
+    lambda t: np.take(t, [0]),
+    lambda t: np.exp(t),
+]
+
+
+@pytest.mark.parametrize("function", OF_TENSORS)
+def test_functions_that_ask_the_methods_of_tensors(function):
+    """NumPy hands what is no array to a method of its own, which gives a tensor."""
+    x = weft.arange(6.0).reshape(2, 3)
+    weft.compiler.reset()
+    found, expected = weft.compile(lambda t: (t + 1, function(t)), backend="eager")(x)[1], function(x)
+    assert type(found) is type(expected) and np.allclose(np.asarray(found), np.asarray(expected))

@@ -237,7 +237,7 @@ class _Writer:
             return False
         if row_major:
             made = tuple(m.like(sizes=m.sizes) for m in made) if type(made) is tuple else made.like(sizes=made.sizes)
-        example = (lambda n: _example(n, 1)) if op.name in _DIVISIONS else _example
+        example = (lambda n: _example(n, 1)) if op.name in _NO_ZEROS else _example
         args = op.join(*map_arg((tuple(node.args), dict(node.kwargs)), example))
         out = tuple(map(dispatch.allocate, made)) if type(made) is tuple else dispatch.allocate(made)
         return op.native_fn(out, *args) is not NotImplemented
@@ -333,7 +333,8 @@ def _own(result: Tensor) -> Tensor:
     return result
 
 
-_DIVISIONS = frozenset({"floor_divide", "remainder", "fmod", "truncated_quotient"})  # whose kernels take no zeros
+# Whose kernels take no zeros: divisions, and row exchanges, which count from 1.
+_NO_ZEROS = frozenset("floor_divide remainder fmod truncated_quotient lu_solve_matrix permutation_of".split())
 
 
 def _example(node: Node, whole: int = 0) -> Any:

@@ -40,6 +40,10 @@ template <class T> struct Lapack {
   void (*trsm)(const char *side, const char *uplo, const char *trans, const char *diag, In m, In n, const T *alpha, const T *a, In lda, T *b, In ldb, size_t, size_t, size_t, size_t);
   void (*geqrf)(In m, In n, T *a, In lda, T *tau, T *work, In lwork, int64_t *info);
   void (*orgqr)(In m, In n, In k, T *a, In lda, const T *tau, T *work, In lwork, int64_t *info);
+  void (*ormqr)(const char *side, const char *trans, In m, In n, In k, const T *a, In lda, const T *tau, T *c, In ldc, T *work, In lwork, int64_t *info, size_t, size_t);
+  void (*trsv)(const char *uplo, const char *trans, const char *diag, In n, const T *a, In lda, T *x, In step, size_t, size_t, size_t);
+  void (*sytrf)(const char *uplo, In n, T *a, In lda, int64_t *pivots, T *work, In lwork, int64_t *info, size_t);
+  void (*hetrf)(const char *uplo, In n, T *a, In lda, int64_t *pivots, T *work, In lwork, int64_t *info, size_t);
   void *evd;  // syevd, heevd
   void *gesdd;
 
@@ -51,6 +55,8 @@ template <class T> struct Lapack {
       const auto set = [&](auto &to, const char *name) { return (to = reinterpret_cast<std::decay_t<decltype(to)>>(find(name))) != nullptr; };
       const bool whole = set(all.getrf, "getrf") && set(all.potrf, "potrf") && set(all.trsm, "trsm") &&
                          set(all.geqrf, "geqrf") && set(all.orgqr, is_complex<T> ? "ungqr" : "orgqr") &&
+                         set(all.ormqr, is_complex<T> ? "unmqr" : "ormqr") && set(all.trsv, "trsv") &&
+                         set(all.sytrf, "sytrf") && set(all.hetrf, is_complex<T> ? "hetrf" : "sytrf") &&
                          set(all.evd, is_complex<T> ? "heevd" : "syevd") && set(all.gesdd, "gesdd");
       return whole ? &all : nullptr;
     }();

@@ -53,13 +53,29 @@ def solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     factors, pivots, info = np.empty_like(a), np.empty(a.shape[:-1], np.int32), np.empty(batch, np.int32)
     lu(factors, pivots, info, a, True)
     rows = np.broadcast_to(b, (*batch, *b.shape[-2:])).copy()
-    for at in np.ndindex(*batch):
-        for j, other in enumerate(pivots[at] - 1):
-            rows[at][[j, other]] = rows[at][[other, j]]
-    with np.errstate(all="ignore"):
-        substitute(rows, factors, rows, upper=False, unitriangular=True)
-        substitute(rows, factors, rows, upper=True)
+    solve_factored(rows, factors, pivots, rows, False)
     return rows, info
+
+
+def solve_factored(out: np.ndarray, factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, adjoint: bool) -> None:
+    """out = X of A @ X = B, or of A^H @ X = B, by what `lu` gives of A; out may be b."""
+    out[...] = b
+    turned = np.swapaxes(factors, -1, -2).conj() if adjoint else factors
+    if not adjoint:
+        _exchange(out, pivots, False)
+    with np.errstate(all="ignore"):
+        substitute(out, turned, out, upper=False, unitriangular=not adjoint)
+        substitute(out, turned, out, upper=True, unitriangular=adjoint)
+    if adjoint:
+        _exchange(out, pivots, True)
+
+
+def _exchange(rows: np.ndarray, pivots: np.ndarray, backwards: bool) -> None:
+    """The row exchanges of `lu`, counted from 1, in place."""
+    for at in np.ndindex(*pivots.shape[:-1]):
+        order = list(enumerate(pivots[at] - 1))
+        for j, other in reversed(order) if backwards else order:
+            rows[at][[j, other]] = rows[at][[other, j]]
 
 
 def substitute(out: np.ndarray, a: np.ndarray, b: np.ndarray, upper: bool, unitriangular: bool = False) -> None:
@@ -98,4 +114,4 @@ def lu(factors: np.ndarray, pivots: np.ndarray, info: np.ndarray, a: np.ndarray,
             x[j + 1 :, j + 1 :] -= np.outer(x[j + 1 :, j], x[j, j + 1 :])
 
 
-__all__ = ["NOT_POSITIVE", "NO_PIVOT", "NOT_SOLVED", "SINGULAR", "check", "cholesky", "lu", "solve", "substitute"]
+__all__ = ["NOT_POSITIVE", "NO_PIVOT", "NOT_SOLVED", "SINGULAR", "check", "cholesky", "lu", "solve", "solve_factored", "substitute"]

@@ -73,21 +73,26 @@ def _(out, a):
 linalg_inv.vjp(lambda g, out: -(adjoint(out) @ g @ adjoint(out)))
 
 
-@op("solve_matrix(Tensor A, Tensor B) -> Tensor", tags=["library", "function_only", "raises"])
-def solve_matrix(A: Meta, B: Meta) -> Meta:
-    """X of A @ X = B, batches equal."""
-    check_matrix("linalg.solve", A, square=True)
+def check_system(name: str, A: Meta, B: Meta) -> None:
+    """Raises RuntimeError unless A @ X = B is a system of square matrices of one dtype."""
+    check_matrix(name, A, square=True)
     if A.dtype is not B.dtype:
         raise RuntimeError(
-            f"linalg.solve: Expected A and B to have the same dtype, but found A of type "
+            f"{name}: Expected A and B to have the same dtype, but found A of type "
             f"{TYPE_NAMES[A.dtype.name]} and B of "
             f"type {TYPE_NAMES[B.dtype.name]} instead"
         )
     if A.sizes[-1] != B.sizes[-2]:
         raise RuntimeError(
-            f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({A.sizes[-2]}x{A.sizes[-1]} and "
+            f"{name}: Incompatible shapes of A and B for the equation AX = B ({A.sizes[-2]}x{A.sizes[-1]} and "
             f"{B.sizes[-2]}x{B.sizes[-1]})"
         )
+
+
+@op("solve_matrix(Tensor A, Tensor B) -> Tensor", tags=["library", "function_only", "raises"])
+def solve_matrix(A: Meta, B: Meta) -> Meta:
+    """X of A @ X = B, batches equal."""
+    check_system("linalg.solve", A, B)
     return by_columns(B, B.sizes)
 
 
@@ -558,6 +563,7 @@ __all__ = [
     "adjoint",
     "by_columns",
     "check_matrix",
+    "check_system",
     "in_columns",
     "lu_gradient",
     "permutation_of",

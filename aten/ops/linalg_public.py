@@ -24,6 +24,7 @@ from aten.schema import named_result
 from aten.shapes import broadcast, is_empty, product, wrap_dim
 
 _EPS = {"float32": 1.1920928955078125e-07, "float64": 2.220446049250313e-16}
+_turned = adjoint  # where an argument has that name
 
 
 def _linalg(parameters: str, returns: str = "Tensor") -> Any:
@@ -338,11 +339,11 @@ def linalg_lu_solve(LU, pivots, B, left, adjoint):
     _check_pivots("linalg.lu_solve", pivots)
     if pivots.shape[-1] != LU.shape[-1]:
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
-    lower, upper = unpack_lu(LU)
-    a = permutation_of(pivots, LU.shape[-2], LU.dtype) @ lower @ upper
-    if adjoint:
-        a = ops.conj(ops.transpose(a, -2, -1))
-    return linalg_solve(a, B, left=left)
+    if not left:
+        return _turned(linalg_lu_solve(LU, pivots, _turned(B), adjoint=not adjoint))
+    batch = list(broadcast(tuple(LU.shape[:-2]), tuple(B.shape[:-2])))
+    lu, exchanges = LU.expand([*batch, *LU.shape[-2:]]), pivots.expand([*batch, pivots.shape[-1]])
+    return ops.lu_solve_matrix(lu, exchanges, B.expand([*batch, *B.shape[-2:]]), adjoint)
 
 
 @composite("lu_solve(Tensor input, Tensor LU_data, LongTensor LU_pivots) -> Tensor")
@@ -360,11 +361,9 @@ def linalg_householder_product(A, tau):
         raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if tau.shape[-1] > n:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
-    q = ops.eye(m, n, dtype=A.dtype).expand([*A.shape[:-2], m, n])
-    for i in reversed(range(tau.shape[-1])):
-        v = ops.tril(ops.narrow(A, -1, i, 1), -i - 1) + ops.eye(m, n, dtype=A.dtype)[:, i : i + 1]
-        q = q - tau[..., i : i + 1].unsqueeze(-1) * (v @ (adjoint(v) @ q))
-    return in_columns(q if tau.shape[-1] else q + ops.sum(tau) * 0)  # a function of A and tau even where there is no reflection
+    if tuple(A.shape[:-2]) == tuple(tau.shape[:-1]) and A.dtype is tau.dtype:
+        return ops.product_of_reflections(A, tau)
+    return in_columns(registry["product_of_reflections"].decompose_fn(A, tau))
 
 
 @composite("orgqr(Tensor input, Tensor tau) -> Tensor")
@@ -379,16 +378,10 @@ def ormqr(input, tau, other, left, transpose):
     for name, x, least in (("input", input, 2), ("tau", tau, 1), ("other", other, 2)):
         if x.ndim < least:
             raise RuntimeError(f"torch.ormqr: {name} must have at least {least} dimension{'s' if least > 1 else ''}.")
-    m = other.shape[-2] if left else other.shape[-1]
-    result = other if left else adjoint(other)
-    indices = range(tau.shape[-1])
-    for i in reversed(indices) if left != transpose else indices:
-        v = ops.tril(ops.narrow(input, -1, i, 1), -i - 1) + ops.eye(m, i + 1, dtype=input.dtype)[:, i:]
-        factor = tau[..., i : i + 1].unsqueeze(-1)
-        if (transpose if left else not transpose) and factor.dtype.is_complex:
-            factor = ops.conj(factor)
-        result = result - factor * (v @ (adjoint(v) @ result))
-    return in_columns(result if left else adjoint(result))
+    fit = input.shape[-2] == other.shape[-2 if left else -1] and tau.shape[-1] <= min(input.shape[-2:])
+    if fit and input.shape[:-2] == other.shape[:-2] == tau.shape[:-1] and input.dtype is tau.dtype is other.dtype:
+        return ops.reflected(input, tau, other, left, transpose)
+    return in_columns(registry["reflected"].decompose_fn(input, tau, other, left, transpose))
 
 
 def _greatest(x: Any, dim: int, keepdim: bool = False) -> Any:

@@ -38,6 +38,8 @@ PROMISED = {
         "_sample_dirichlet",
     "embedding_bag":
         "bags_of_rows embedding_sums embedding_sums_backward embedding_dots embedding_maxima",
+    "factored":
+        "lu_solve_matrix product_of_reflections reflected",
     "fake_quantize":
         "fake_quantized fake_quantize_per_tensor_affine fake_quantize_per_channel_affine",
     "fft":

@@ -350,6 +350,24 @@ def of_matrices(name, dtype):
             yield from ((a, *more) for more in rest.get(name, [()]))
 
 
+@calls_of("cholesky_info", "lu_solve_matrix", "permutation_of", "product_of_reflections", "reflected", "linalg_ldl_factor_ex")
+def of_factors(name, dtype):
+    pivots = from_numpy(np.array([[2, 4, 3, 4], [1, 2, 3, 4], [4, 4, 4, 4]], np.int32))
+    for layout in ("plain", "turned", "strided"):
+        a, b, tau = matrices(dtype, layout), matrices(dtype, "plain"), matrices(dtype, layout)[:, 0, :3]
+        rest: dict = {
+            "cholesky_info": [(False,), (True,)],
+            "lu_solve_matrix": [(pivots, b, False), (pivots, b, True)],
+            "product_of_reflections": [(tau,)],
+            "reflected": [(tau, b, left, turned) for left in (False, True) for turned in (False, True)],
+            "linalg_ldl_factor_ex": [(False, False), (True, True)],
+        }
+        if name == "permutation_of":
+            yield from ((pivots, n, getattr(dtypes, dtype)) for n in (4, 6))
+        else:
+            yield from ((a, *more) for more in rest[name])
+
+
 @calls_of("unique_dim", "unique_runs")
 def of_unique_dim(name, dtype):
     for sizes in ((40,), (5, 6)):
@@ -475,7 +493,8 @@ row_distances row_distances_backward row_distances_within row_distances_within_b
 resample resample_backward ctc_alignments ctc_alignments_backward mm bmm part_means part_means_backward
 polygamma direction image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
 sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values
-cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_triangular_matrix solve_factored""".split()
+cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_triangular_matrix solve_factored
+cholesky_info lu_solve_matrix product_of_reflections reflected linalg_ldl_factor_ex""".split()
 
 
 COMPLEX = ("add", "sub", "mul", "div", "mm", "bmm")

@@ -283,7 +283,7 @@ def widened(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def inplace_of(base: Op, native: str | None = None) -> Op:
     """The op `name_` that writes the result of `base` into its first argument; by default with a native rule of its kind."""
-    native = native or (None if base.native == "chain" else base.native)
+    native = native or base.native
     name = base.name + "_"
     declaration = name + base.declaration[len(base.name) :]
     made = _declared(name, declaration, "inplace", None, base.tags, base.promote, base.compute, native)

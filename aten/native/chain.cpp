@@ -78,13 +78,14 @@ bool is_spread(const WeftTensor *t) {
   return t->numel > 1 && std::all_of(t->strides, t->strides + WEFT_NDIM(t), [](int64_t s) { return s == 0; });
 }
 
-// The results of a chain on tensors of one size, row-major or spread. False with an exception set.
-bool run_chain(const Chain &chain, WeftTensor *const *inputs, Ref *outputs) {
+// The results of a chain on tensors of one size, row-major or spread; the only one is written into `target`, if there is one. False with
+// an exception set.
+bool run_chain(const Chain &chain, WeftTensor *const *inputs, Ref *outputs, WeftTensor *target = nullptr) {
   Job job = {&chain, {}, {}, {}};
   WeftTensor *first = inputs[0];
   for (int i = 0; i < chain.n_inputs; i++) job.inputs[i] = weft_data(inputs[i]), job.spread[i] = is_spread(inputs[i]);
   for (int i = 0; i < chain.n_outputs; i++) {
-    outputs[i].reset(empty((uint32_t)chain.output_dtypes[i], WEFT_NDIM(first), first->sizes, nullptr));
+    outputs[i].reset(target ? Py_NewRef(as_object(target)) : empty((uint32_t)chain.output_dtypes[i], WEFT_NDIM(first), first->sizes, nullptr));
     if (!outputs[i]) return false;
     job.outputs[i] = weft_data(as_tensor(outputs[i].get()));
   }
@@ -310,6 +311,33 @@ PyObject *fast_chain(Call &call) {
     PyObject *out = results[0].get();
     if (!saved || record(op->node_name, backward.get(), objects, n, &out, 1, saved.get()) < 0) return nullptr;
   }
+  return results[0].release();
+}
+
+// The op `name_` of a chain `name`: the last step of a block writes what the others have read.
+PyObject *fast_inplace_chain(Call &call) {
+  WeftTensor *target = call.tensor(0), *inputs[kMaxInputs];
+  int n = 0;
+  for (int i = 0; i < call.binder->n; i++) {
+    if (!is_tensor(call[i].object)) continue;
+    WeftTensor *t = n < kMaxInputs ? plain(call[i].object) : nullptr;
+    if (!t || records(t) || !fits(t, target) || (t != target && t->storage == target->storage)) return UNHANDLED;
+    inputs[n++] = t;
+  }
+  if (!n || inputs[0] != target || !target->numel || is_spread(target)) return UNHANDLED;
+  Ref base(PyObject_GetAttrString(as_object(call.op), "base"));
+  if (!base || !PyObject_TypeCheck(base.get(), op_type)) return base ? UNHANDLED : nullptr;
+  NativeOp *own = std::exchange(call.op, as_op(base.get()));
+  const Learned *known = find(call);
+  if (!known) known = learn(call);
+  call.op = own;
+  if (!known) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  const Chain *chain = known->capsule ? chain_of(known->capsule) : nullptr;
+  if (!chain || n != chain->n_inputs || chain->n_outputs != 1 || chain->output_dtypes[0] != WEFT_DTYPE(target) || chain->steps.back().output != 0) return UNHANDLED;
+  if (check_inplace(target) < 0) return nullptr;
+  Ref keep_chain(Py_NewRef(known->capsule)), results[kMaxInputs];
+  if (!run_chain(*chain, inputs, results, target)) return nullptr;
+  weft_bump_version(target);
   return results[0].release();
 }
 

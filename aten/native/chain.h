@@ -8,6 +8,7 @@ namespace weft {
 
 // The rule of composites made of elementwise ops: a call whose kinds of arguments have been learned (aten/chains.py) runs its chain.
 PyObject *fast_chain(Call &call);
+PyObject *fast_inplace_chain(Call &call);  // of the op `name_`
 extern PyMethodDef chain_functions[];
 
 }  // namespace weft

@@ -295,6 +295,45 @@ bool read_rest(Call &call, Term *terms, Ref *scaled) {
   return true;
 }
 
+// a + alpha * b, block by block: the products of a block are added while they are in cache.
+struct Scaled {
+  static constexpr int64_t kBlock = 2048;
+  WeftLoop mul, add;
+  const char *a, *b;
+  char *out, *number;
+  intptr_t item;
+
+  static void run(void *context, int64_t begin, int64_t end, int64_t) {
+    const Scaled &s = *static_cast<Scaled *>(context);
+    alignas(64) char products[kBlock * 16];
+    for (int64_t first = begin; first < end; first += kBlock) {
+      const intptr_t n = (intptr_t)std::min(kBlock, end - first), at = first * s.item;
+      char *factors[3] = {const_cast<char *>(s.b) + at, s.number, products}, *terms[3] = {const_cast<char *>(s.a) + at, products, s.out + at};
+      const intptr_t of_product[3] = {s.item, 0, s.item}, of_sum[3] = {s.item, s.item, s.item};
+      s.mul(factors, &n, of_product, nullptr);
+      s.add(terms, &n, of_sum, nullptr);
+    }
+  }
+};
+
+// add and sub with an alpha, of two row-major tensors of one dtype and the same sizes, into `target` or a tensor of its own. Else UNHANDLED.
+PyObject *scaled_of_alike(Call &call, WeftTensor *target) {
+  WeftTensor *a = plain(call[0].object), *b = a && call.binder->n == 3 ? plain(call[1].object) : nullptr;
+  if (!b || !is_number(call[2].object) || PyBool_Check(call[2].object) || records(a) || records(b) || WEFT_DTYPE(a) != WEFT_DTYPE(b)) return UNHANDLED;
+  const int dtype = WEFT_DTYPE(a), code = call.op->code;
+  int64_t one;
+  if ((exact_int(call[2].object, &one) && one == 1) || is_half(dtype)) return UNHANDLED;
+  if ((code != WEFT_ADD && code != WEFT_SUB) || dtype == WEFT_BOOL || !(a->word & b->word & WEFT_WORD_CONTIGUOUS) || !has_sizes(b, WEFT_NDIM(a), a->sizes)) return UNHANDLED;
+  Term alpha = term_of(Arg(call[2].object));
+  Scaled s = {weft_kernels.pointwise[WEFT_MUL][dtype], weft_kernels.pointwise[code][dtype], weft_data(a), weft_data(b), nullptr, (char *)alpha.value, weft_itemsize(dtype)};
+  if (!s.mul || !s.add || alpha.kind > dtype_kind(dtype) || !place_number(&alpha, dtype)) return UNHANDLED;
+  Ref out(target ? Py_NewRef(as_object(target)) : empty_like(a, dtype));
+  if (!out) return nullptr;
+  s.out = weft_data(as_tensor(out.get()));
+  Loop::parallel(a->numel, a->numel, 1, Scaled::run, &s);
+  return out.release();
+}
+
 // Of two row-major tensors of one dtype and the same sizes, few elements: there is nothing to promote, broadcast or cast. Else UNHANDLED.
 PyObject *binary_of_alike(NativeOp *op, WeftTensor *a, WeftTensor *b) {
   const int dtype = WEFT_DTYPE(a);
@@ -320,6 +359,7 @@ PyObject *fast_binary(Call &call) {
     if (out != UNHANDLED) return out ? call.made(Ref(out)) : nullptr;
   }
   Term terms[2] = {term_of(call[0]), term_of(call[1])};
+  if (PyObject *made = scaled_of_alike(call, nullptr); made != UNHANDLED) return made;
   Ref scaled;
   if (!read_rest(call, terms, &scaled)) return failed();
   WeftTensor *a = terms[0].tensor, *b = terms[1].tensor;
@@ -352,6 +392,13 @@ PyObject *fast_inplace_binary(Call &call) {
   Term terms[2] = {term_of(call[0]), term_of(call[1])};
   Ref scaled;
   if (terms[0].tensor && terms[1].tensor && check_overlap(terms[0].tensor, terms[1].tensor) < 0) return nullptr;
+  if (terms[0].tensor && call.binder->n == 3) {
+    WeftTensor *t = terms[0].tensor;
+    if (check_inplace(t) < 0) return nullptr;
+    PyObject *made = overlaps(t, terms[1].tensor) ? UNHANDLED : scaled_of_alike(call, t);
+    if (made && made != UNHANDLED) weft_bump_version(t);
+    if (made != UNHANDLED) return made;
+  }
   if (!terms[0].tensor || !read_rest(call, terms, &scaled)) return failed();
   WeftTensor *target = terms[0].tensor, *other = terms[1].tensor;
   if (check_inplace(target) < 0) return nullptr;
@@ -455,9 +502,24 @@ PyObject *fast_clamp(Call &call) {
   return call.made(std::move(out));
 }
 
+PyObject *fast_inplace_clamp(Call &call) {
+  WeftTensor *target = call.tensor(0);
+  const int dtype = WEFT_DTYPE(target);
+  WeftLoop body = weft_kernels.pointwise[WEFT_CLAMP][dtype];
+  alignas(16) char low[16], high[16];
+  if ((call[1].none() && call[2].none()) || !body || is_half(dtype) || records(target)) return UNHANDLED;
+  if (!place_bound(call[1].object, dtype, false, low) || !place_bound(call[2].object, dtype, true, high)) return UNHANDLED;
+  if (check_inplace(target) < 0) return nullptr;
+  WeftTensor *tensors[4] = {target, nullptr, nullptr, target};
+  void *numbers[4] = {nullptr, low, high, nullptr};
+  run_loop(body, tensors, numbers, 4);
+  weft_bump_version(target);
+  return Py_NewRef(as_object(target));
+}
+
 }  // namespace
 
-const RuleRow pointwise_rules[] = {{"gelu", fast_gelu}, {"where", fast_where}, {"clamp", fast_clamp}, {nullptr, nullptr}};
+const RuleRow pointwise_rules[] = {{"gelu", fast_gelu}, {"where", fast_where}, {"clamp", fast_clamp}, {"clamp_", fast_inplace_clamp}, {nullptr, nullptr}};
 
 RuleRow pointwise_rule(const char *name) {
   for (int code = 0; code < WEFT_NUM_POINTWISE; code++) {

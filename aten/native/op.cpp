@@ -230,7 +230,7 @@ static const RuleKind kinds[] = {{"pointwise", pointwise_rules}, {"copy", copy_r
                                  {"create", create_rules}};
 
 static RuleRow find_rule(const char *kind, const char *name) {
-  if (strcmp(kind, "chain") == 0) return {name, fast_chain};
+  if (strcmp(kind, "chain") == 0) return {name, name[strlen(name) - 1] == '_' ? fast_inplace_chain : fast_chain};
   for (const RuleKind &known : kinds) {
     if (strcmp(known.name, kind) != 0) continue;
     for (const RuleRow *row = known.rows; row->name; row++)

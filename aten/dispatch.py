@@ -438,6 +438,8 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         _check_result(target, result.dtype, result.shape, result.device)
         record_inplace(target, result)
         return target
+    if op.function is not None and op.function(*public) is not NotImplemented:
+        return target
     if base.kind == "core" and "pointwise" in base.tags and not (base.special_when is not None and base.special_when(*public)):
         args = normalize(base, public)
         try:

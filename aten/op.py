@@ -182,6 +182,12 @@ class Op(_native.NativeOp):
         self.put_fn = fn
         return fn
 
+    def in_place(self, fn):
+        """`fn(*declared arguments)` writes its first argument: what `name_` does where no gradient is recorded, instead of a copy
+        of the whole result. NotImplemented: not this time."""
+        self.inplace.function = fn
+        return fn
+
     def special(self, when):
         """`@op.special(when)`: where `when(*declared arguments)` holds, `fn(*declared arguments)` is the call's
         meaning, in

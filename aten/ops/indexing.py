@@ -423,6 +423,14 @@ index_add.vjp((lambda g: g, lambda g, dim, index, source_meta: index_select(g, d
 @composite("index_copy(Tensor input, int dim, LongTensor index, Tensor source) -> Tensor", tags=["indexing"], inplace=True)
 def index_copy(input, dim, index, source):
     """input with the slices of `dim` that index names replaced by those of source."""
+    places = _copied_to(input, dim, index, source)
+    if input.ndim == 0:
+        return ops.copy(input, source.reshape([]))
+    return ops.contiguous(ops.index_put(input, places, source))
+
+
+def _copied_to(input: Any, dim: int, index: Any, source: Any) -> list[Any]:
+    """The key of the slices. Raises for a source that does not fit them."""
     if index.dtype is not dtypes.int64:
         raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {TYPE_NAMES[index.dtype.name]}")
     if source.dtype is not input.dtype:
@@ -432,36 +440,56 @@ def index_copy(input, dim, index, source):
             f"and (source) {TYPE_NAMES[source.dtype.name]}"
         )
     if input.ndim == 0:
-        return ops.copy(input, source.reshape([]))
+        return []
     rows = source.shape[wrap_dim(dim, input.ndim)] if source.ndim == input.ndim else None
     if rows is not None and bool(rows != product(index.shape)):
         raise IndexError(f"index_copy_(): Number of indices ({product(index.shape)}) should be equal to source.size(dim) ({rows})")
-    return ops.contiguous(ops.index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], source))
+    return [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])]
+
+
+@index_copy.in_place
+def _(input, dim, index, source):
+    places = _copied_to(input, dim, index, source)
+    return input.index_put_(places, source) if places else NotImplemented
 
 
 @composite("index_fill(Tensor input, int dim, LongTensor index, Any value) -> Tensor", tags=["indexing"], inplace=True)
 def index_fill(input, dim, index, value):
     """input with the slices of `dim` that index names set to a value."""
+    _check_fill(input, index, value)
+    if input.ndim == 0:
+        return ops.fill(input, value)
+    places, value = _filled_with(input, dim, index, value)
+    if getattr(value, "requires_grad", False):  # whose gradient has a place once, however often it is named
+        none = ops.full(list(input.shape), False, dtype=dtypes.bool, device=input.device)
+        named = ops.index_put(none, places, ops.full([], True, dtype=dtypes.bool, device=input.device))
+        return ops.where(named, value, input)
+    return ops.index_put(input, places, value)
+
+
+def _check_fill(input: Any, index: Any, value: Any) -> None:
     if index.dtype is not dtypes.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if hasattr(value, "dtype") and value.ndim:
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    if input.ndim == 0:
-        return ops.fill(input, value)
     inexact = value.dtype.is_complex if hasattr(value, "dtype") else isinstance(value, complex)
-    if inexact and not input.dtype.is_complex:
+    if input.ndim and inexact and not input.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+
+
+def _filled_with(input: Any, dim: int, index: Any, value: Any) -> tuple[list[Any], Any]:
+    """The key of the slices, and the value as a tensor."""
     if not hasattr(value, "dtype"):
         value = ops.full([], element(value, input.dtype), dtype=input.dtype, device=input.device)
-    where, value = wrap_dim(dim, input.ndim), value.to(input.dtype)
-    places = [None] * where + [index.reshape([-1])]
-    if getattr(value, "requires_grad", False):  # whose gradient has a place once, however often it is named
-        none = ops.full(list(input.shape), False, dtype=dtypes.bool, device=input.device)
-        named = ops.index_put(none, places, ops.full([], True, dtype=dtypes.bool, device=input.device))
-        return ops.where(named, value, input)
-    return ops.index_put(input, places, value)
+    return [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], value.to(input.dtype)
+
+
+@index_fill.in_place
+def _(input, dim, index, value):
+    _check_fill(input, index, value)
+    return input.index_put_(*_filled_with(input, dim, index, value)) if input.ndim else NotImplemented
 
 
 @composite("fill_diagonal_(Tensor input, Any fill_value, bool wrap=False) -> Tensor", tags=["effect"])

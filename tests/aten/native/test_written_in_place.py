@@ -87,3 +87,37 @@ def test_no_python_is_entered_again():
         _native.python_entries(True)
         call()
         assert not _native.python_entries(True)
+
+
+SLICES = {
+    "copy": (lambda x, d, i, v: x.index_copy_(d, i, v), lambda x, d, i, v: x.index_copy(d, i, v)),
+    "fill": (lambda x, d, i, v: x.index_fill_(d, i, 2), lambda x, d, i, v: x.index_fill(d, i, 2)),
+    "fill by one": (lambda x, d, i, v: x.index_fill_(d, i, weft.tensor(3)), lambda x, d, i, v: x.index_fill(d, i, weft.tensor(3))),
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_are_written_where_they_are(name):
+    in_place, apart = SLICES[name]
+    for dtype in (*DTYPES, "bool", "complex64"):
+        for dim, layout in ((0, "plain"), (-1, "plain"), (1, "turned"), (2, "stepped")):
+            x = weft.arange(4 * 5 * 6).reshape(4, 5, 6).to(getattr(weft, dtype))
+            x = x.transpose(0, 2) if layout == "turned" else x[:, :, ::2] if layout == "stepped" else x
+            i = weft.tensor([2, 0])
+            v = weft.ones_like(x).narrow(dim, 0, 2)
+            expected, memory = apart(x.clone(), dim, i, v), x.data_ptr()
+            assert in_place(x, dim, i, v) is x and x.data_ptr() == memory and x._version == 1 and x.equal(expected)
+    x = weft.tensor(1.0)
+    assert in_place(x, 0, weft.tensor([0]), weft.tensor(5.0)) is x and x.item() in (2.0, 3.0, 5.0)
+    leaf = weft.ones(3, 2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        in_place(leaf, 0, weft.tensor([0]), weft.zeros(1, 2))
+    x = leaf * 1
+    in_place(x, 0, weft.tensor([1]), weft.zeros(1, 2))
+    x.sum().backward()
+    assert leaf.grad.tolist() == [[1, 1], [0, 0], [1, 1]]
+    for wrong in ((0, weft.tensor([7])), (5, weft.tensor([0])), (0, weft.tensor([0.0]))):
+        with pytest.raises((IndexError, RuntimeError)):
+            in_place(weft.ones(3, 2), *wrong, weft.ones(1, 2))
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor|unsupported operation"):
+        in_place(weft.ones(1, 2).expand(3, 2), 0, weft.tensor([0]), weft.ones(1, 2))

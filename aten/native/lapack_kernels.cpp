@@ -327,7 +327,19 @@ template <class T> double norm_of(const T *x, i64 n) {
   return ::sqrt(sum);
 }
 
-// (out, A): det(A) * A^-1, of matrices whose inverse has a third of its digits right
+// det(A) * A^-1 of the solver's matrix, which has the norm `norm`; false: less than a third of the digits of the inverse is right.
+template <class T> bool adjugate_of(Solver<T> *solver, double norm, T *x) {
+  const double poor = ::pow((double)std::numeric_limits<Real<T>>::epsilon(), -2.0 / 3);
+  const i64 n = solver->n;
+  if (!solver->factor()) return false;
+  solver->invert(x);
+  if (!(norm * norm_of(x, n * n) < poor)) return false;
+  const T determinant = solver->determinant();
+  for (i64 k = 0; k < n * n; k++) x[k] *= determinant;
+  return true;
+}
+
+// (out, A): det(A) * A^-1; where numbers of 32 bits are too few for the inverse, by those of 64
 PyObject *adjugate_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   WeftTensor *out = nargs == 2 ? as_tensor(args[0]) : nullptr;
   Matrices a;
@@ -335,16 +347,21 @@ PyObject *adjugate_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   if (!a.square() || out->numel != a.t->numel || WEFT_DTYPE(out) != a.dtype()) return not_for_these();
   return by_field(a.dtype(), [&](auto type) {
     typedef typename decltype(type)::type T;
-    const double poor = ::pow((double)std::numeric_limits<Real<T>>::epsilon(), -2.0 / 3);
+    typedef std::conditional_t<is_complex<T>, std::complex<double>, double> Wide;
     const i64 n = a.n;
     Solver<T> solver(n);
     return each(a, [&](i64 i) {
       T *x = data_of<T>(out) + i * n * n;
-      if (!solver.factor(a, i)) return false;
-      solver.invert(x);
-      if (!(norm_of(a.at<T>(i), n * n) * norm_of(x, n * n) < poor)) return false;
-      const T determinant = solver.determinant();
-      for (i64 k = 0; k < n * n; k++) x[k] *= determinant;
+      const double norm = norm_of(a.at<T>(i), n * n);
+      a.copy_columns(i, solver.factors.data(), n);
+      if (adjugate_of(&solver, norm, x)) return true;
+      if (std::is_same<T, Wide>::value || !Lapack<Wide>::get()) return false;
+      Solver<Wide> wide(n);
+      std::vector<Wide> found((size_t)(n * n));
+      a.copy_columns(i, x, n);
+      std::copy(x, x + n * n, wide.factors.begin());
+      if (!adjugate_of(&wide, norm, found.data())) return false;
+      std::transform(found.begin(), found.end(), x, [](Wide v) { return (T)v; });
       return true;
     });
   });

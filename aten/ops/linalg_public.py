@@ -458,13 +458,14 @@ def linalg_matrix_power(A, n):
         return linalg_matrix_power(ops.linalg_inv(A), -n)
     if n == 0:
         return ops.copy(A, ops.eye(A.shape[-1], dtype=A.dtype))
+    times = ops.mul if tuple(A.shape[-2:]) == (1, 1) else ops.matmul
     result, square = None, A
     while n:
         if n & 1:
-            result = square if result is None else result @ square
+            result = square if result is None else times(result, square)
         n >>= 1
         if n:
-            square = square @ square
+            square = times(square, square)
     return result
 
 
@@ -501,6 +502,8 @@ def linalg_vander(x, N):
 @_linalg("vecdot(Tensor x, Tensor y, *, int dim=-1)")
 def linalg_vecdot(x, y, dim):
     """Sums of products along a dimension, the first conjugated."""
+    if x.ndim == y.ndim == 1 and dim in (0, -1) and x.dtype is y.dtype and category(x.dtype) >= 2 and x.shape == y.shape:
+        return ops.vdot(x, y)
     both = ops.conj(x) * y
     return ops.sum(both, [dim]) if category(both.dtype) >= 2 else ops.sum(both, [dim], dtype=both.dtype)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import weft
+from aten.op import registry
 
 _DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 _SHAPES = [(1, 1), (3, 3), (2, 3, 6, 6), (70, 70), (4, 7), (7, 4), (2, 5, 3), (40, 90), (90, 40)]
@@ -175,3 +176,29 @@ def test_a_column_of_zeros_is_singular():
     with pytest.raises(RuntimeError, match="singular"):
         weft.linalg.inv(a)
     assert weft.linalg.det(a) == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_gradients_of_determinants_whose_inverse_needs_more_digits_are_native(dtype, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("not native")
+
+    monkeypatch.setattr(registry["adjugate"], "kernel_fn", refuse)
+    u, v = (np.linalg.qr(_made((12, 12), dtype, seed).astype(np.result_type(dtype, np.float64)))[0] for seed in (1, 2))
+    a = ((u * np.geomspace(1, 1e-6, 12) ** (np.arange(12) == 11)) @ v).astype(dtype)  # one singular value is 1e-6
+    for t in _layouts(a):
+        t = t.detach().requires_grad_()
+        weft.linalg.det(t).backward(weft.ones((), dtype=t.dtype))
+        exact = a.astype(np.result_type(dtype, np.float64))
+        _close(t.grad.numpy(), _adjoint(np.linalg.det(exact) * np.linalg.inv(exact)).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", _DTYPES)
+def test_products_of_vectors_and_powers_of_numbers(dtype):
+    x, y = _made((300,), dtype, 1), _made((300,), dtype, 2)
+    for dim in (0, -1):
+        _close(weft.linalg.vecdot(weft.from_numpy(x), weft.from_numpy(y), dim=dim), np.vdot(x, y))
+    with pytest.raises(IndexError):
+        weft.linalg.vecdot(weft.from_numpy(x), weft.from_numpy(y), dim=1)
+    a = _made((40, 1, 1), dtype)
+    _close(weft.linalg.matrix_power(weft.from_numpy(a), 5), a**5)

@@ -316,8 +316,9 @@ PyObject *fast_chain(Call &call) {
 
 // The op `name_` of a chain `name`: the last step of a block writes what the others have read.
 PyObject *fast_inplace_chain(Call &call) {
-  WeftTensor *target = call.tensor(0), *inputs[kMaxInputs];
+  WeftTensor *target = is_tensor(call[0].object) ? plain(call[0].object) : nullptr, *inputs[kMaxInputs];
   int n = 0;
+  if (!target) return UNHANDLED;
   for (int i = 0; i < call.binder->n; i++) {
     if (!is_tensor(call[i].object)) continue;
     WeftTensor *t = n < kMaxInputs ? plain(call[i].object) : nullptr;

@@ -121,3 +121,9 @@ def test_slices_are_written_where_they_are(name):
             in_place(weft.ones(3, 2), *wrong, weft.ones(1, 2))
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor|unsupported operation"):
         in_place(weft.ones(1, 2).expand(3, 2), 0, weft.tensor([0]), weft.ones(1, 2))
+
+
+def test_a_number_is_no_target():
+    for name in ("float_power_", "lerp_", "clamp_", "add_"):
+        with pytest.raises((TypeError, AttributeError)):
+            weft.ops.aten.__getattr__(name)(63, weft.ones(2))

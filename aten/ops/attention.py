@@ -86,7 +86,7 @@ def _with_dropout(q, k, v, mask, dropout_p, causal, scale, enable_gqa):
     if q.device.type == "cuda" and dropout_p < 1 and q.dtype is not dtypes.float64:
         sizes = (*broadcast(q.shape[:-2], k.shape[:-2], v.shape[:-2]), q.shape[-2], k.shape[-2])
         return dropout_attention(q, k, v, mask, causal, args[6], dropout_p, *reserve(product(sizes), None, q.dtype))
-    return ops.dropout(_weights(q, k, mask, causal, args[6]), dropout_p) @ v
+    return _as(ops.dropout(_weights(q, k, mask, causal, args[6]), dropout_p), v) @ v
 
 
 def causal_mask(rows: Any, columns: Any, device: Any) -> Any:

@@ -152,6 +152,8 @@ Body body_of(int dtype) {
 bool order(WeftTensor *x, WeftTensor *values, WeftTensor *indices, bool descending) {
   const i64 n = x->sizes[WEFT_NDIM(x) - 1], k = values->sizes[WEFT_NDIM(values) - 1], rows = n ? x->numel / n : 0;
   if (!rows || !k) return true;
+  const Ref held(alias(x, WEFT_NDIM(x), x->sizes, x->strides, x->offset));  // the memory, whatever becomes of x meanwhile
+  if (!held) return false;
   Job job = {weft_data(x), weft_data(values), (i64 *)weft_data(indices), n, k, descending, kernel_runtime(), {false}};
   {
     Released released(x->numel >= 4096);
@@ -193,8 +195,18 @@ struct Ordered {
   }
 };
 
+// Whether the results are as large as x, along its dim at most: another thread may have given x other memory since they were made.
+bool fit(const Ordered &o) {
+  if (WEFT_NDIM(o.values) != WEFT_NDIM(o.x) || WEFT_NDIM(o.indices) != WEFT_NDIM(o.x)) return false;
+  for (int d = 0; d < WEFT_NDIM(o.x); d++) {
+    const i64 n = o.values->sizes[d], size = o.x->sizes[d];
+    if (n != o.indices->sizes[d] || (d == o.dim ? n > size : n != size)) return false;
+  }
+  return true;
+}
+
 PyObject *ordered_along(const Ordered &o, bool descending) {
-  if (WEFT_NDIM(o.values) != WEFT_NDIM(o.x) || o.values->numel != o.indices->numel) return not_for_these();
+  if (!fit(o)) return not_for_these();
   Ref rows(rows_along(o.x, o.dim));
   if (!rows) return PyErr_Occurred() ? nullptr : not_for_these();
   WeftTensor *x = as_tensor(rows.get());

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import weft
+from aten.op import registry
 
 DTYPES = ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
 
@@ -78,3 +79,12 @@ def test_long_rows_and_what_topk_refuses():
     np.testing.assert_array_equal(values.numpy(), np.sort(x)[::-1])
     with pytest.raises(RuntimeError, match="topk does not support bool"):
         weft.ones(3, dtype=weft.bool).topk(1)
+
+
+def test_results_of_another_size_are_refused():
+    """As where another thread gives a tensor other memory between the shape of a result and its kernel."""
+    x = weft.rand(6, 5)
+    for values, indices in (((2, 2), (2, 2)), ((6, 5), (6, 4)), ((6, 6), (6, 6)), ((5, 6), (5, 6)), ((30,), (30,))):
+        out = weft.zeros(values), weft.zeros(indices, dtype=weft.int64)
+        for name, rest in (("sort", (1, False, False)), ("topk", (3, 1, True, True)), ("sort", (0, False, False))):
+            assert registry[name].native_fn(out, x, *rest) is NotImplemented

@@ -173,7 +173,7 @@ class TensorVariable(TensorFacts):
         if name == "grad":
             self.storage(frame).write(frame, name, NONE)
         elif not self.storage(frame).delete(frame, name):
-            raise attributes.unchangeable(frame, self, name)
+            raise (attributes.no_attribute if attributes.FULL_NAMES else attributes.unchangeable)(frame, self, name)
 
     def make_storage(self) -> Storage:
         return Storage(self, self.value)

@@ -162,9 +162,10 @@ def break_ending(root: RootFrame, emit: Emission, broke: Unsupported | None) -> 
     """The Break before the current instruction."""
     stack = handled_stack(root, emit)
     live = live_at(root.code, root.current.offset)
+    cells = {*root.code.co_cellvars, *root.code.co_freevars}  # (any other variable may hold a cell as its value)
     local = {}
     for name, value in root.locals.items():
-        if isinstance(value, CellVariable):
+        if isinstance(value, CellVariable) and name in cells:
             if value.cell is None:
                 emit.own_cell(value)
         elif name in live:

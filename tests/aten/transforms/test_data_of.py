@@ -1,8 +1,10 @@
 """`.data` within function transforms: cut from the history of the innermost one alone. The numbers are PyTorch's (2.13)."""
 
+import numpy as np
 import pytest
 
 import weft
+from aten.autograd import forward_ad
 from weft.func import grad, jvp, vmap
 
 
@@ -56,10 +58,6 @@ def test_by_element_it_is_the_same_and_writing_data_itself_is_refused():
 
 
 def test_duals_are_arrays_but_values_of_transforms_are_not():
-    import numpy as np
-
-    from aten.autograd import forward_ad
-
     x = weft.tensor([1.0, 2.0])
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(x, weft.ones(2)) * 2

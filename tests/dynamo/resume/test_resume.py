@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import types
 import weakref
 
 import pytest
@@ -122,3 +123,54 @@ def test_fullgraph_raises_and_names_the_place():
     with pytest.raises(Exception, match="broken.py") as e:
         weft.compile(broken.straight, backend="eager", fullgraph=True)(weft.ones(2))
     assert "why:" in str(e.value) and "note" in str(e.value)
+
+
+def own_cell(x):
+    n = 3
+
+    def inc():
+        nonlocal n
+        n += 1
+        return n
+
+    cell = inc.__closure__[0]
+    weft._dynamo.graph_break()
+    inc()
+    cell.cell_contents += 10
+    weft._dynamo.graph_break()
+    return x + cell.cell_contents, n, cell is inc.__closure__[0]
+
+
+def new_cell(x):
+    cell = types.CellType(5)
+    weft._dynamo.graph_break()
+    cell.cell_contents += 1
+    return x + cell.cell_contents
+
+
+def cell_of_what_a_call_makes(x):
+    cell = (lambda v: lambda: v)(2).__closure__[0]
+    for _ in range(3):
+        weft._dynamo.graph_break()
+        cell.cell_contents *= 2
+    return x + cell.cell_contents
+
+
+def cell_from_outside(x, f):
+    cell = f.__closure__[0]
+    weft._dynamo.graph_break()
+    before = cell.cell_contents
+    cell.cell_contents = 50
+    return x + before, cell.cell_contents, f()
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("function", [own_cell, new_cell, cell_of_what_a_call_makes, cell_from_outside])
+def test_a_variable_holds_a_cell_behind_a_break(function, backend):
+    def counter(n):
+        return lambda: n
+
+    for _ in range(2):
+        given = [[counter(1)] if function is cell_from_outside else [] for _ in range(2)]
+        compiled = weft.compile(function, backend=backend)
+        assert plain(compiled(weft.ones(2), *given[0])) == plain(function(weft.ones(2), *given[1]))

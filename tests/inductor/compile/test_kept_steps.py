@@ -4,15 +4,9 @@ import pytest
 
 import inductor
 import weft
-from aten import settings
 from inductor.lowering.graph import GraphLowering
 
-
-@pytest.fixture(autouse=True)
-def fresh(tmp_path):
-    with settings.patch(cache_dir=str(tmp_path / "cache")):
-        weft.compiler.reset()
-        yield
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture

@@ -18,11 +18,7 @@ from inductor.lowering.graph import GraphLowering
 F = weft.nn.functional
 
 
-@pytest.fixture(autouse=True)
-def fresh(tmp_path):
-    with settings.patch(cache_dir=str(tmp_path / "cache")):
-        weft.compiler.reset()
-        yield
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def kernels_of(f, *args):

@@ -5,7 +5,6 @@ import pytest
 
 import inductor
 import weft
-from aten import settings
 from inductor import compile as pipeline
 from inductor.codegen import cpp
 from inductor.lowering.graph import GraphLowering
@@ -13,11 +12,7 @@ from inductor.lowering.graph import GraphLowering
 F = weft.nn.functional
 
 
-@pytest.fixture(autouse=True)
-def fresh(tmp_path):
-    with settings.patch(cache_dir=str(tmp_path / "cache")):
-        weft.compiler.reset()
-        yield
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture

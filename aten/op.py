@@ -269,12 +269,12 @@ def widened(function: Callable[..., Any]) -> Callable[..., Any]:
     """The definition with halves as float32, where all floating tensors are of one half dtype; the result has it again."""
 
     def is_half(x: Any) -> bool:
-        dtype = getattr(x, "dtype", None)
-        return dtype is not None and dtype.is_floating_point and dtype.itemsize == 2
+        return isinstance(x, _native.Tensor) and x.dtype.is_floating_point and x.dtype.itemsize == 2
 
     @functools.wraps(function)
     def definition(*args: Any) -> Any:
-        floats = {x.dtype for x in args if getattr(x, "ndim", None) is not None and category(x.dtype) >= 2}
+        # (Numbers of NumPy have a dtype of their own.)
+        floats = {x.dtype for x in args if isinstance(x, _native.Tensor) and category(x.dtype) >= 2}
         half = next((x.dtype for x in args if is_half(x)), None)
         if half is None or floats != {half}:
             return function(*args)

@@ -99,7 +99,7 @@ def lerp(input, end, weight):
         raise RuntimeError(f"expected dtype {input.dtype.name} for `end` but got dtype {end.dtype.name}")
     float_only("lerp_kernel_scalar", input)
     step = end - input
-    if not hasattr(weight, "dtype"):
+    if not isinstance(weight, _native.Tensor):
         return input + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
     return ops.where(weight.abs() < 0.5, input + weight * step, end - step * (1 - weight))
 

@@ -207,6 +207,10 @@ def test_numbers_of_numpy_go_where_any_number_goes():
     assert weft.nn.functional.avg_pool2d(image, two).shape == (1, 1, 2, 2)
     assert weft.nn.functional.interpolate(image, size=(two, np.int32(3))).shape == (1, 1, 2, 3)
     assert ones(2).lerp_(weft.zeros(2), half).tolist() == [0.5, 0.5]
+    for weight in (np.float64(0.25), np.float32(0.25), np.float64(0.75)):
+        for dtype in (weft.float32, weft.bfloat16):
+            a, b = ones(2).to(dtype), weft.tensor([3.0, -1.0]).to(dtype)
+            assert weft.lerp(a, b, weight).equal(weft.lerp(a, b, float(weight)))
     assert weft.std(ones(3), two - 2).item() == 0 and weft.quantile(weft.arange(3.0), half).item() == 1
     assert weft.norm(ones(4), np.float64(2)).item() == 2
     assert weft.Tensor(two).shape == (2,) and weft.Tensor(two, np.int32(3)).shape == (2, 3)

@@ -16,7 +16,6 @@ struct PoolWindows {
   double divisor;   // by which sums are divided instead of by their number; 0: none
 
   bool apart(int d) const { return stride[d] > (kernel[d] - 1) * dilation[d]; }
-  bool apart() const { return apart(0) && apart(1) && apart(2); }
   int64_t area() const { return size[1] * size[2]; }
 
   // How many windows fit along dim d; none: 0 or less.

@@ -62,57 +62,38 @@ struct Extremes {
   }
 };
 
-// Whether the taps of some window, which are far apart, all lie in the padding: its place is then not one of its taps.
-bool sees_padding_alone(const PoolWindows &w) {
-  for (int d = 0; d < 3; d++)
-    for (int64_t o = 0; w.dilation[d] > 1 && o < w.out[d]; o++) {
-      int64_t first, last;
-      taps_inside(o * w.stride[d] - w.padding[d], w.size[d], w.kernel[d], w.dilation[d], &first, &last);
-      if (first >= last) return true;
-    }
-  return false;
-}
-
-// Places outside of the image (somebody wrote them past their version) are left out. An element's gradients are added as the derivatives of the windows along each dim do it: those of a row of windows first,
-// then those of a plane of them.
+// Gradients of largest elements, added where these stood in the order of the windows. Places outside of the image (somebody wrote them past
+// their version, or all taps of a window lie in the padding) are left out.
 template <typename T>
-struct Backward {
-  static constexpr int kDeepest = 8;  // windows of more planes take a pass for each
-
+struct PlacesBack {
   PoolWindows w;
   const T *g;
-  const int64_t *places;  // of the largest elements; NULL: of averages
+  const int64_t *places;
+  T *out;
+
+  static void images(void *ctx, int64_t begin, int64_t end, int64_t) {
+    const PlacesBack &b = *static_cast<PlacesBack *>(ctx);
+    const int64_t whole = b.w.size[0] * b.w.area(), windows = b.w.out[0] * b.w.out[1] * b.w.out[2];
+    for (int64_t n = begin; n < end; n++) {
+      T *to = b.out + n * whole;
+      const T *g = b.g + n * windows;
+      const int64_t *at = b.places + n * windows;
+      memset(to, 0, sizeof(T) * (size_t)whole);
+      for (int64_t k = 0; k < windows; k++)
+        if ((uint64_t)at[k] < (uint64_t)whole) to[at[k]] += g[k];
+    }
+  }
+};
+
+// Shares of the gradients of averages. An element's are added as the derivatives of the windows along each dim do it: those of a row of
+// windows first, then those of a plane of them.
+template <typename T>
+struct SharesBack {
+  PoolWindows w;
+  const T *g;
   T *out;
   const WeftKernelRuntime *runtime;
 
-  // Taps that are neighbouring rows: a place is one of them by its distance. Those that an earlier row of windows has too, the first
-  // ones, are summed apart; to the others these windows are the first that add anything. `first`: the place of the plane's first element.
-  void row_of_neighbours(int64_t oh, const T *g_row, const int64_t *at, int64_t first, T *sums, T *plane) const {
-    const int64_t width = w.size[2], start = (oh * w.stride[1] - w.padding[1]) * width;
-    const uint64_t within = (uint64_t)(width * w.kernel[1]), area = (uint64_t)w.area(), shared = (uint64_t)(width * shared_taps(oh));
-    T *const bases[2] = {plane + start, sums};  // no branch: which it is nobody foresees
-    std::fill(sums, sums + shared, T(0));
-    for (int64_t ow = 0; ow < w.out[2]; ow++) {
-      const uint64_t place = (uint64_t)(at[ow] - first), away = place - (uint64_t)start;
-      if (away >= within || place >= area) continue;
-      bases[away < shared][away] += g_row[ow];
-    }
-  }
-  int64_t shared_taps(int64_t oh) const { return oh && w.kernel[1] > w.stride[1] ? w.kernel[1] - w.stride[1] : 0; }
-
-  // Of the largest elements: a row of sums for each tap of the height.
-  void row_of_places(int64_t oh, const T *g_row, const int64_t *at, int64_t first, T *sums) const {
-    const int64_t width = w.size[2], y0 = oh * w.stride[1] - w.padding[1];
-    memset(sums, 0, sizeof(T) * (size_t)(width * w.kernel[1]));
-    for (int64_t ow = 0; ow < w.out[2]; ow++) {
-      if ((uint64_t)(at[ow] - first) >= (uint64_t)w.area()) continue;
-      const uint32_t place = (uint32_t)(at[ow] - first), y = place / (uint32_t)width, x = place - y * (uint32_t)width;
-      const int32_t tap = (int32_t)((int64_t)y - y0) / (int32_t)w.dilation[1];
-      if ((uint32_t)tap < (uint32_t)w.kernel[1]) sums[tap * width + x] += g_row[ow];
-    }
-  }
-
-  // Of averages: one row of sums, whatever the tap.
   void row_of_shares(int64_t od, int64_t oh, const T *g_row, T *sums) const {
     const int64_t width = w.size[2];
     memset(sums, 0, sizeof(T) * (size_t)width);
@@ -128,63 +109,16 @@ struct Backward {
     }
   }
 
-  // What plane `od` of windows brings to the plane of the image whose first element has the place `first`.
-  void plane(int64_t od, const T *g_plane, const int64_t *at, int64_t first, T *sums, T *to) const {
+  // What plane `od` of windows brings to each plane of the image that it sees.
+  void plane(int64_t od, const T *g_plane, T *sums, T *to) const {
     const int64_t width = w.size[2];
     memset(to, 0, sizeof(T) * (size_t)w.area());
     for (int64_t oh = 0; oh < w.out[1]; oh++) {
       const int64_t y0 = oh * w.stride[1] - w.padding[1];
-      const T *g_row = g_plane + oh * w.out[2];
       int64_t j0, j1;
-      taps_inside(y0, w.size[1], w.kernel[1], w.dilation[1], &j0, &j1);
-      if (at && w.dilation[1] == 1) {
-        row_of_neighbours(oh, g_row, at + oh * w.out[2], first, sums, to);
-        j1 = std::min(j1, shared_taps(oh));
-      } else if (at) {
-        row_of_places(oh, g_row, at + oh * w.out[2], first, sums);
-      } else {
-        row_of_shares(od, oh, g_row, sums);
-      }
-      for (int64_t j = j0; j < j1; j++) add(width, at ? sums + j * width : sums, to + (y0 + j * w.dilation[1]) * width);
-    }
-  }
-
-  // A whole image of largest elements whose taps are neighbours: one pass over the windows, in which an element's base stands by its
-  // plane among those of its window, and by whether its row is one that an earlier row of windows has too. Planes that an earlier plane
-  // of windows has are summed apart, as rows are. Room: kernel[0] planes, and as many times the shared rows.
-  void image_of_neighbours(const T *g_image, const int64_t *at, T *planes, T *to) const {
-    const int64_t width = w.size[2], area = w.area(), deep = w.kernel[0], rows = w.kernel[1] > w.stride[1] ? w.kernel[1] - w.stride[1] : 0;
-    T *sums = planes + deep * area;
-    memset(to, 0, sizeof(T) * (size_t)(w.size[0] * area));
-    for (int64_t od = 0; od < w.out[0]; od++) {
-      const int64_t z0 = od * w.stride[0] - w.padding[0], apart = od && deep > w.stride[0] ? deep - w.stride[0] : 0;
-      int64_t d0, d1;
-      taps_inside(z0, w.size[0], deep, 1, &d0, &d1);
-      memset(planes, 0, sizeof(T) * (size_t)(apart * area));
-      T *target[kDeepest], *bases[2 * kDeepest];
-      for (int64_t d = d0; d < d1; d++) target[d] = d < apart ? planes + d * area : to + (z0 + d) * area;
-      for (int64_t oh = 0; oh < w.out[1]; oh++, g_image += w.out[2], at += w.out[2]) {
-        const int64_t y0 = oh * w.stride[1] - w.padding[1], shared = oh ? rows : 0;
-        for (int64_t d = d0; d < d1; d++) bases[2 * d] = target[d] + y0 * width, bases[2 * d + 1] = sums + d * rows * width;
-        memset(sums, 0, sizeof(T) * (size_t)(shared ? deep * rows * width : 0));
-        add_row(g_image, at, z0, d0, d1, y0 * width, shared * width, bases);
-        int64_t j0, j1;
-        taps_inside(y0, w.size[1], w.kernel[1], 1, &j0, &j1);
-        for (int64_t d = d0; d < d1; d++)
-          for (int64_t j = j0; j < std::min(j1, shared); j++) add(width, bases[2 * d + 1] + j * width, target[d] + (y0 + j) * width);
-      }
-      for (int64_t d = d0; d < std::min(d1, apart); d++) add(area, target[d], to + (z0 + d) * area);
-    }
-  }
-  void add_row(const T *g_row, const int64_t *at, int64_t z0, int64_t d0, int64_t d1, int64_t start, int64_t shared, T *const *bases) const {
-    const int64_t area = w.area();
-    const double planes = 1.0 / (double)area;
-    const uint64_t within = (uint64_t)(w.size[2] * w.kernel[1]), whole = (uint64_t)(w.size[0] * area);
-    for (int64_t ow = 0; ow < w.out[2]; ow++) {
-      if ((uint64_t)at[ow] >= whole) continue;
-      const int64_t z = (int64_t)(((double)at[ow] + 0.5) * planes), away = at[ow] - z * area - start;
-      if (z < z0 + d0 || z >= z0 + d1 || (uint64_t)away >= within) continue;
-      bases[2 * (z - z0) + (away < shared)][away] += g_row[ow];
+      taps_inside(y0, w.size[1], w.kernel[1], 1, &j0, &j1);
+      row_of_shares(od, oh, g_plane + oh * w.out[2], sums);
+      for (int64_t j = j0; j < j1; j++) add(width, sums, to + (y0 + j) * width);
     }
   }
 
@@ -193,44 +127,28 @@ struct Backward {
   }
 
   // Planes of an image that no other plane of windows sees are written where they are, others by way of `scratch`.
-  void image(const T *g_image, const int64_t *at, T *sums, T *scratch, T *to) const {
+  void image(const T *g_image, T *sums, T *scratch, T *to) const {
     const int64_t area = w.area(), windows = w.out[1] * w.out[2];
     memset(to, 0, sizeof(T) * (size_t)(w.size[0] * area));
     for (int64_t od = 0; od < w.out[0]; od++) {
       const int64_t z0 = od * w.stride[0] - w.padding[0];
       int64_t d0, d1;
-      taps_inside(z0, w.size[0], w.kernel[0], w.dilation[0], &d0, &d1);
+      taps_inside(z0, w.size[0], w.kernel[0], 1, &d0, &d1);
       for (int64_t d = d0; d < d1; d++) {
-        const int64_t first = (z0 + d * w.dilation[0]) * area;
-        T *made = scratch ? scratch : to + first;
-        if (at || !scratch || d == d0) plane(od, g_image + od * windows, at ? at + od * windows : nullptr, first, sums, made);
-        if (scratch) add(area, scratch, to + first);
+        T *whole = to + (z0 + d) * area;
+        if (!scratch || d == d0) plane(od, g_image + od * windows, sums, scratch ? scratch : whole);
+        if (scratch) add(area, scratch, whole);
       }
     }
   }
 
   static void images(void *ctx, int64_t begin, int64_t end, int64_t worker) {
-    const Backward &b = *static_cast<Backward *>(ctx);
+    const SharesBack &b = *static_cast<SharesBack *>(ctx);
     const PoolWindows &w = b.w;
-    const int64_t area = w.area(), whole = w.size[0] * area, windows = w.out[0] * w.out[1] * w.out[2];
-    const bool direct = b.places && (w.apart() || sees_padding_alone(w)), through = !w.apart(0) && (w.kernel[0] > 1 || w.out[0] > 1);
-    const bool neighbours = through && b.places && w.dilation[0] == 1 && w.dilation[1] == 1 && w.kernel[0] <= kDeepest && whole <= INT32_MAX;
-    const int64_t sums = w.size[2] * (b.places ? w.kernel[1] : 1), room = neighbours ? w.kernel[0] * (area + sums) : sums + (through ? area : 0);
-    T *scratch = direct ? nullptr : static_cast<T *>(b.runtime->scratch(worker, (int64_t)sizeof(T) * room));
-    for (int64_t n = begin; n < end; n++) {
-      T *to = b.out + n * whole;
-      const T *g = b.g + n * windows;
-      const int64_t *at = b.places ? b.places + n * windows : nullptr;
-      if (direct) {
-        memset(to, 0, sizeof(T) * (size_t)whole);
-        for (int64_t k = 0; k < windows; k++)
-          if ((uint64_t)at[k] < (uint64_t)whole) to[at[k]] += g[k];
-      } else if (neighbours) {
-        b.image_of_neighbours(g, at, scratch, to);
-      } else {
-        b.image(g, at, scratch, through ? scratch + sums : nullptr, to);
-      }
-    }
+    const int64_t width = w.size[2], area = w.area(), whole = w.size[0] * area, windows = w.out[0] * w.out[1] * w.out[2];
+    const bool through = !w.apart(0) && (w.kernel[0] > 1 || w.out[0] > 1);
+    T *sums = static_cast<T *>(b.runtime->scratch(worker, (int64_t)sizeof(T) * (width + (through ? area : 0))));
+    for (int64_t n = begin; n < end; n++) b.image(b.g + n * windows, sums, through ? sums + width : nullptr, b.out + n * whole);
   }
 };
 
@@ -243,8 +161,13 @@ void run_extremes(const PoolWindows &w, const char *in, char *values, int64_t *p
 
 template <typename T>
 void run_backward(const PoolWindows &w, WeftTensor *g, const int64_t *places, WeftTensor *out) {
-  Backward<T> job = {w, reinterpret_cast<const T *>(weft_data(g)), places, reinterpret_cast<T *>(weft_data(out)), kernel_runtime()};
-  Loop::parallel(out->numel, w.images, w.size[0] * w.area(), Backward<T>::images, &job);
+  const T *from = reinterpret_cast<const T *>(weft_data(g));
+  T *to = reinterpret_cast<T *>(weft_data(out));
+  PlacesBack<T> of_places = {w, from, places, to};
+  SharesBack<T> of_shares = {w, from, to, kernel_runtime()};
+  const int64_t each = w.size[0] * w.area();
+  if (places) Loop::parallel(out->numel, w.images, each, PlacesBack<T>::images, &of_places);
+  else Loop::parallel(out->numel, w.images, each, SharesBack<T>::images, &of_shares);
 }
 
 // The windows that a Node has saved, `n` of whose dims are there; false: something else was given.
@@ -282,7 +205,6 @@ PyObject *pool_backward(PyObject *, PyObject *args) {
     const int at = ndim - 3 + i;
     w.size[i] = i < 3 - n ? 1 : sizes[at], w.out[i] = i < 3 - n ? 1 : g->sizes[at];
   }
-  if (w.area() > INT32_MAX) Py_RETURN_NOTIMPLEMENTED;  // places within a plane are divided in 32 bits
   Ref out(empty((uint32_t)WEFT_DTYPE(g), ndim, sizes, nullptr));
   if (!out) return nullptr;
   const int64_t *at = places ? reinterpret_cast<int64_t *>(weft_data(places)) : nullptr;

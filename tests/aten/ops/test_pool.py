@@ -106,6 +106,20 @@ def test_gradients_of_ones_count_how_often_a_place_is_named(window):
     np.testing.assert_array_equal(found.numpy().reshape(2, -1), counts)
 
 
+@pytest.mark.parametrize("window", [(3, 1, 1, 1), (4, 1, 2, 1), (3, 2, 1, 2)], ids=str)
+@pytest.mark.parametrize("name", ["max_pool1d", "max_pool2d", "max_pool3d"])
+def test_gradients_of_largest_elements_are_added_in_the_order_of_the_windows(name, window):
+    rng = np.random.default_rng(0)
+    leaf = weft.from_numpy(rng.normal(size=SIZES[name[-2]]).astype("f4")).requires_grad_()
+    values, places = getattr(weft.nn.functional, name)(leaf, *window, return_indices=True)
+    g = rng.normal(size=tuple(values.shape)).astype("f4")
+    (found,) = weft.autograd.grad(values, leaf, weft.from_numpy(g))
+    expected = np.zeros((leaf.shape[0] * leaf.shape[1], leaf[0, 0].numel()), "f4")
+    for row, at, added in zip(expected, places.flatten(2).flatten(0, 1).numpy(), g.reshape(len(expected), -1)):
+        np.add.at(row, at, added)
+    np.testing.assert_array_equal(found.numpy().reshape(expected.shape), expected)
+
+
 def test_windows_whose_taps_all_lie_in_the_padding_read_nothing():
     leaf = weft.ones(1, 1, 1, 1).requires_grad_()
     values, _ = weft.nn.functional.max_pool2d(leaf, (1, 2), 1, (0, 2), (1, 3), return_indices=True)

@@ -14,6 +14,7 @@ from aten import dtype as dtypes
 from aten._native import DType, Size, Tensor, from_dlpack, from_numpy
 from aten.errors import warn_caller
 from aten.float8 import saturated
+from aten.later import later
 from aten.op import ops
 from aten.open_levels import transforming
 from aten.printing import tensor_text
@@ -498,6 +499,7 @@ for _name, _fn in {
     "__reduce_ex__": _reduce_ex,
     "__array_priority__": 1000,
     "__array_wrap__": _array_wrap,
+    "__array_function__": later("aten.array_functions", "array_function"),
 }.items():
     attach(_name, _fn)
 

@@ -18,6 +18,7 @@ from dynamo.variables.ndarray_made import as_array, record, same_dtype
 from dynamo.variables.ndarray_table import FUNCTIONS, axes, entry, floating, ravel, row
 from dynamo.variables.ndarray_ufuncs import ufunc_call
 from dynamo.variables.sequence import ListVariable, TupleVariable
+from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.track import CONSTANTS
 
 
@@ -55,6 +56,8 @@ def integer(value: Variable) -> ConstantVariable:
 
 @row(np.take_along_axis)
 def take_along_axis(frame, x, indices, axis):
+    if isinstance(indices, TensorVariable):
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.take_along_axis by a tensor, whose dtype is none of NumPy's")
     x, places = as_array(frame, x), as_array(frame, indices)
     if axis.is_same(NONE):
         x, axis = ravel(frame, x), ConstantVariable(0)

@@ -30,7 +30,7 @@ def as_array(frame, value: Variable) -> ArrayVariable:
     if isinstance(value, ArrayVariable):
         return value
     if isinstance(value, TensorVariable):
-        return wrap_array(value.op(frame, "detach", value))
+        return value.method(frame, "numpy", [], {})
     if isinstance(value, (ListVariable, TupleVariable)) and any(isinstance(v, ArrayVariable) for v in value.items):
         return stacked(frame, value, ConstantVariable(0))
     return constant_array(frame, run_python(frame, np.asarray, frame.ops.real(frame, value)))
@@ -41,13 +41,20 @@ def constant_array(frame, array: np.ndarray) -> ArrayVariable:
     if array.dtype.char not in SUPPORTED or not array.dtype.isnative:
         raise Unsupported(breaks.ARRAY_FUNCTION, f"an array of {array.dtype}")
     tensor = _native.from_numpy(array.copy())
-    if array.size and (array == array.flat[0]).all():
+    if array.size and is_one_value(array):
         made = filled(frame, literal(frame, array.shape), array.flat[0].item(), array.dtype)
     else:
         constant = frame.world.wrap(tensor, Made(tensor, "a constant array"))
         made = wrap_array(record(frame, "clone", constant), array.ndim == 0)
     made.tensor.known = tensor
     return made
+
+
+def is_one_value(array: np.ndarray) -> bool:
+    """Whether all items are one number: zeros of one sign, and no NaN."""
+    items = np.ascontiguousarray(array).reshape(-1)
+    bits = items.view(np.uint8).reshape(items.size, -1)
+    return bool((items == items[0]).all() and (bits == bits[0]).all())
 
 
 def of_constants(frame, function: Callable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable | None:

@@ -374,9 +374,9 @@ MADE_ANEW = {
 
 
 BY_METHOD = frozenset({  # what NumPy asks the object itself for, which is no array
-    np.all, np.amax, np.amin, np.any, np.argmax, np.argmin, np.argsort, np.clip, np.cumprod, np.cumsum, np.diagonal,
-    np.flip, np.max, np.mean, np.min, np.moveaxis, np.prod, np.ravel, np.repeat, np.reshape, np.round, np.squeeze,
-    np.std, np.sum, np.swapaxes, np.take, np.trace, np.transpose, np.var,
+    np.all, np.amax, np.amin, np.any, np.argmax, np.argmin, np.argsort, np.around, np.array_split, np.clip, np.cumprod, np.cumsum,
+    np.diagonal, np.flip, np.max, np.mean, np.min, np.moveaxis, np.prod, np.ravel, np.repeat, np.reshape, np.round, np.split,
+    np.squeeze, np.std, np.sum, np.swapaxes, np.take, np.trace, np.transpose, np.var,
 })  # fmt: skip
 
 
@@ -397,8 +397,26 @@ for _function, _row in FUNCTIONS.items():
     trace_rules.handle(_function)(entry(_function, _row))
 
 
-for _function, _name in ((np.ndim, "ndim"), (np.shape, "shape"), (np.size, "size")):
-    trace_rules.handle(_function)(lambda frame, args, kwargs, n=_name: as_array(frame, args[0]).getattr(frame, n))
+def measured(frame, x: Variable, name: str) -> Variable:
+    """ndim or shape, of a tensor as it says it itself."""
+    return (x if isinstance(x.realize(frame), TensorVariable) else as_array(frame, x)).getattr(frame, name)
+
+
+def size(frame, a, axis=NONE):
+    if not axis.is_same(NONE):
+        return measured(frame, a, "shape").getitem(frame, axis)
+    if isinstance(a.realize(frame), TensorVariable):
+        return a.method(frame, "numel", [], {})
+    return as_array(frame, a).getattr(frame, "size")
+
+
+for _name, _rule in (
+    ("ndim", lambda frame, a: measured(frame, a, "ndim")),
+    ("shape", lambda frame, a: measured(frame, a, "shape")),
+    ("size", size),
+):
+    of_scalars(_rule)
+    trace_rules.handle(getattr(np, _name))(lambda frame, args, named, n=f"np.{_name}", f=_rule: call_row(frame, f, n, args, named))
 
 
 def _scalar_class(cls: type) -> Callable:

@@ -73,6 +73,12 @@ OF_TENSORS = [
     lambda t: np.concatenate([t, t]),
     lambda t: np.take(t, [0]),
     lambda t: np.exp(t),
+    lambda t: np.shape(t),
+    lambda t: np.size(t, 0),
+    lambda t: np.around(t),
+    lambda t: np.split(t, 2)[0],
+    lambda t: np.array_split(t, 2)[1],
+    lambda t: np.flip(t),
 ]
 
 
@@ -83,3 +89,34 @@ def test_functions_that_ask_the_methods_of_tensors(function):
     weft.compiler.reset()
     found, expected = weft.compile(lambda t: (t + 1, function(t)), backend="eager")(x)[1], function(x)
     assert type(found) is type(expected) and np.allclose(np.asarray(found), np.asarray(expected))
+
+
+ANOTHER = """np.flipud(t) | np.roll(t, 1) | np.asarray(t) | np.stack([t, t]) | np.zeros_like(t) | np.diff(t) | np.dot(t, t.T)
+np.outer(t, t) | np.take_along_axis(t.detach(), weft.zeros(2, 1, dtype=weft.int64), 1)""".replace("\n", " | ")
+
+
+@pytest.mark.parametrize("expression", ANOTHER.split(" | "))
+def test_what_no_array_is_made_of_is_refused(expression):
+    """An array of a tensor that requires grad, and a dtype of a tensor where NumPy asks for its own."""
+    scope = {"np": np, "weft": weft}
+    exec(f"def f(t): return {expression}", scope)
+    x = weft.arange(6.0).reshape(2, 3).requires_grad_()
+    weft.compiler.reset()
+    for function in (scope["f"], weft.compile(scope["f"], backend="eager")):
+        with pytest.raises((RuntimeError, TypeError), match="requires grad|Cannot interpret"):
+            function(x)
+
+
+def test_the_size_along_an_axis():
+    def f(a):
+        return np.size(a, 1), np.size(a, axis=-2), np.size(a), np.size([1, 2])
+
+    assert weft.compile(f, backend="eager", fullgraph=True)(A) == f(A)
+
+
+def test_constant_arrays_of_zeros_of_both_signs():
+    def f():
+        return np.linspace(0, -0.0, 3), np.array([0.0, -0.0]), np.array([-0.0, -0.0])
+
+    for got, want in zip(weft.compile(f, backend="eager", fullgraph=True)(), f()):
+        assert got.tobytes() == want.tobytes()

@@ -48,3 +48,7 @@ def __getattr__(name: str) -> Any:
         value = import_module("dynamo.above").find(__name__, name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PARTS, *_HOME})

@@ -127,4 +127,4 @@ def __getattr__(name: str) -> _Any:
 def __dir__() -> list[str]:
     import aten
 
-    return sorted(set(globals()) | set(dir(aten)) | _PARTS | set(_HOME))
+    return sorted(set(globals()) | set(dir(aten)) | _PARTS | set(_HOME) | set(_CLASSES))

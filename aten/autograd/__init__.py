@@ -25,12 +25,19 @@ _CHECKS = ("GradcheckError", "gradcheck", "gradgradcheck")  # looked up on first
 _is_checkpoint_valid = Variable._execution_engine.is_checkpoint_valid
 
 
+_PARTS = ("functional", "forward_ad", "profiler")
+
+
 def __getattr__(name: str):
-    if name in ("functional", "forward_ad", "profiler"):
+    if name in _PARTS:
         return importlib.import_module(f"aten.autograd.{name}")
     if name in _CHECKS:
         return getattr(importlib.import_module("aten.autograd.gradcheck"), name)
     raise AttributeError(f"module 'aten.autograd' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PARTS, *_CHECKS})
 
 
 __all__ = [

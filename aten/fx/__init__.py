@@ -26,3 +26,7 @@ def __getattr__(name: str):
         where = "weft.graph_modules"  # where it is a Module too
     value = globals()[name] = getattr(importlib.import_module(where), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_WHERE})

@@ -90,3 +90,7 @@ def __getattr__(name: str) -> Any:
     if name == "amp":
         return import_module("weft.cpu.amp")
     raise AttributeError(f"module 'weft.cpu' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "amp"})

@@ -99,6 +99,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'weft.cuda' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PARTS, *OLD_TYPES, "default_generators"})
+
+
 class DeferredCudaCallError(Exception):
     """A call that waited for the GPU to be there failed."""
 

@@ -255,3 +255,7 @@ def __getattr__(name: str) -> Any:
     if name in _PARTS:
         return import_module(f"weft.distributed.{name}")
     raise AttributeError(f"module 'weft.distributed' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PARTS, "DeviceMesh", "init_device_mesh"})

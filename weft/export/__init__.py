@@ -31,4 +31,8 @@ def __getattr__(name: str):
     return value
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE})
+
+
 sys.modules[__name__].__class__ = _Package

@@ -99,15 +99,18 @@ _RENAMED = {"unfold": "im2col", "fold": "col2im", "native_channel_shuffle": "cha
 
 
 _OPS = (
-    "adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d "
-    "alpha_dropout batch_norm binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss dropout "
-    "dropout1d dropout2d dropout3d elu feature_alpha_dropout fold fractional_max_pool2d fractional_max_pool3d "
-    "gaussian_nll_loss glu group_norm grouped_mm hardsigmoid hardswish hardtanh hinge_embedding_loss huber_loss "
-    "instance_norm interpolate kl_div l1_loss layer_norm leaky_relu local_response_norm lp_pool1d lp_pool2d "
-    "lp_pool3d margin_ranking_loss max_pool1d max_pool2d max_pool3d max_unpool1d max_unpool2d max_unpool3d mish "
-    "mse_loss multi_head_attention_forward multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss "
-    "nll_loss pad poisson_nll_loss relu6 rms_norm rrelu sigmoid smooth_l1_loss soft_margin_loss softsign tanh "
-    "tanhshrink threshold triplet_margin_loss triplet_margin_with_distance_loss unfold"
+    "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d "
+    "alpha_dropout avg_pool1d avg_pool2d avg_pool3d batch_norm bilinear binary_cross_entropy_with_logits celu_ channel_shuffle "
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity "
+    "cross_entropy ctc_loss dropout dropout1d dropout2d dropout3d elu elu_ feature_alpha_dropout fold fractional_max_pool2d "
+    "fractional_max_pool3d gaussian_nll_loss gelu glu group_norm grouped_mm hardshrink hardsigmoid hardswish hardtanh hardtanh_ "
+    "hinge_embedding_loss huber_loss instance_norm interpolate kl_div l1_loss layer_norm leaky_relu leaky_relu_ linear "
+    "local_response_norm logsigmoid lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss max_pool1d max_pool2d max_pool3d "
+    "max_unpool1d max_unpool2d max_unpool3d mish mse_loss multi_head_attention_forward multi_margin_loss multilabel_margin_loss "
+    "multilabel_soft_margin_loss native_channel_shuffle nll_loss one_hot pad pairwise_distance pdist pixel_shuffle "
+    "pixel_unshuffle poisson_nll_loss prelu relu6 relu_ rms_norm rrelu scaled_dot_product_attention selu_ sigmoid "
+    "smooth_l1_loss soft_margin_loss softplus softshrink softsign tanh tanhshrink threshold threshold_ triplet_margin_loss "
+    "triplet_margin_with_distance_loss unfold"
 )  # the functions that are ops and have no rule here: what `dir` and `import *` know of
 
 
@@ -122,6 +125,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'weft.nn.functional' has no attribute '{name}'")
     globals()[name] = op
     return op
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "grad"})
 
 
 globals().update({name: __getattr__(name) for name in _OPS.split()})

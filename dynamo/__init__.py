@@ -51,4 +51,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PARTS, *_HOME})
+    return sorted({*globals(), *_PARTS, *_HOME, *import_module("dynamo.above").names_of(__name__)})

@@ -19,3 +19,8 @@ def find(module: str, name: str) -> Any:
     if home is None:
         raise AttributeError(f"module '{module}' has no attribute '{name}'")
     return getattr(import_module(home), name)
+
+
+def names_of(module: str) -> list[str]:
+    """The names that a module was given."""
+    return [name for where, name in _homes if where == module]

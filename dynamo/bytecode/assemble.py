@@ -13,8 +13,9 @@ import types
 from typing import Any
 
 from .. import _eval_frame
+from .emit import Emitter
 from .implicit import bare_supers
-from .instruction import BACKWARD, CACHE, EXTENDED_ARG, HAS_DOCSTRING, LASTI_IS_OBJECT, decode
+from .instruction import BACKWARD, CACHE, EXTENDED_ARG, HAS_DOCSTRING, LASTI_IS_OBJECT, VERSION, decode
 from .items import Cell, Copied, Instr, Label, TryBegin, TryEnd
 
 STACK_MARGIN = 16  # for what is put around copied instructions, beyond the values it pushes
@@ -52,18 +53,43 @@ class Copy:
 
     def _spell_out_supers(self, code: types.CodeType) -> None:
         """super() looks for its arguments in the frame, where a function that continues another has them elsewhere."""
-        first = code.co_varnames[:1]
-        for index in bare_supers(code, decode(code)):
-            item = self.items[self.position[index]]
-            load: list = [Instr("LOAD_DEREF", Cell("__class__"), item.location)]
-            if first[0] in code.co_cellvars:
-                load.append(Instr("LOAD_DEREF", Cell(first[0]), item.location))
-            else:
-                load.append(Instr("LOAD_FAST", first[0], item.location))
-            self.replace(index, [*load, Instr(item.name, 2, item.location)])
+        decoded = decode(code)
+        for index in bare_supers(code, decoded):
+            item, around = self.items[self.position[index]], self._range_around(index)
+            first = code.co_varnames[0]
+            loads = (
+                (
+                    Instr("LOAD_DEREF", Cell(first), item.location)
+                    if first in code.co_cellvars
+                    else Instr("LOAD_FAST" if VERSION < (3, 12) else "LOAD_FAST_CHECK", first, item.location),
+                    "super(): arg[0] deleted",
+                ),
+                (Instr("LOAD_DEREF", Cell("__class__"), item.location), "super(): empty __class__ cell"),
+            )
+            depth = decoded.depths[index]
+            if depth is None:
+                continue  # it is never reached
+            new = [item for i, (load, text) in enumerate(loads) for item in _loaded_or_refused(load, depth + i, text, around)]
+            new.append(Instr("SWAP", 2, item.location))
+            call = Instr(item.name, 2, item.location)
+            self.replace(index, [*new, call] if around is None else self._cut(around, new, call))
             if item.name == "PRECALL":
                 after = self.items[self.position[index + 1]]
                 self.replace(index + 1, [Instr(after.name, 2, after.location)])
+
+    def _range_around(self, index: int) -> TryBegin | None:
+        """The protected range in which an instruction stands."""
+        for item in reversed(self.items[: self.position[index]]):
+            if isinstance(item, TryBegin | TryEnd):
+                return item if isinstance(item, TryBegin) else None
+        return None
+
+    def _cut(self, around: TryBegin, unprotected: list, rest: Instr) -> list:
+        """Instructions that a protected range leaves out, and the first of those with which it goes on."""
+        begin = _again(around)
+        at = next(i for i, item in enumerate(self.items) if isinstance(item, TryEnd) and item.entry is around)
+        self.items[at] = TryEnd(begin)
+        return [TryEnd(around), *unprotected, begin, rest]
 
     def label_before(self, index: int) -> Label:
         """A label in front of instruction `index`."""
@@ -90,6 +116,30 @@ class Copy:
         self.items[at : at + 1] = items
         for i in range(index + 1, len(self.position)):
             self.position[i] += len(items) - 1
+
+
+def _again(around: TryBegin) -> TryBegin:
+    return TryBegin(around.target, around.push_lasti, around.stack_depth)
+
+
+def _loaded_or_refused(load: Instr, depth: int, text: str, around: TryBegin | None) -> list:
+    """Load a variable; where it has no value, raise RuntimeError(text) within the range `around` as super() would."""
+    e = Emitter(line=load.location)
+    unset, loaded = Label(), Label()
+    begin = TryBegin(unset, False, depth)
+    e.out += [begin, load, TryEnd(begin)]
+    e.jump(loaded)
+    e.label(unset)
+    e.instr("PUSH_EXC_INFO")
+    e.pop()
+    e.instr("POP_EXCEPT")
+    protected = None if around is None else _again(around)
+    e.out += [protected] if protected else []
+    e.call_function(RuntimeError, lambda: e.load_const(text), 1)
+    e.instr("RAISE_VARARGS", 1)
+    e.out += [TryEnd(protected)] if protected else []
+    e.label(loaded)
+    return e.out
 
 
 def _items(code: types.CodeType) -> tuple[list, list[int]]:

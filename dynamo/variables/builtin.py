@@ -212,8 +212,8 @@ def _implicit(frame) -> tuple:
     if cell is None:
         raise raise_exception(frame, RuntimeError, "super(): __class__ cell not found")
     cls = cell.load(frame)
-    if cls is None:  # (nothing guards that it stays empty, and the copies of code behind a break name the cell)
-        raise Unsupported(breaks.LIFETIME, "super() before there is a class")
+    if cls is None:
+        raise raise_exception(frame, RuntimeError, "super(): empty __class__ cell")
     return cls, obj.realize(frame)
 
 

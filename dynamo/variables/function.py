@@ -49,7 +49,7 @@ class CellVariable(Variable):
     def load(self, frame) -> Variable | None:
         if self.content is not None:
             self.content = self.content.realize(frame)
-        elif self.cell is not None and not self.dirty and self.name != "__class__":  # (of that one super() says it)
+        elif self.cell is not None and not self.dirty:
             # Nothing guards that it is still empty in the next call.
             raise self.unsupported("the contents: it is empty, and what is read there")
         return self.content

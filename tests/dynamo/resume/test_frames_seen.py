@@ -44,6 +44,35 @@ class Derived(Base):
         return x
 
 
+class Refused(Base):
+    """super() that finds no class in its cell, or no object."""
+
+    def caught(self, x):
+        outside()
+        try:
+            above = super()
+        except (RuntimeError, NameError) as e:
+            return x + 1, type(e), str(e), e.__context__
+        return above.scaled(x)
+
+    def without_object(self, x):
+        outside()
+        del self
+        try:
+            above = super()
+        except RuntimeError as e:
+            return x + 1, str(e), e.__context__
+        return above.scaled(x)
+
+    def while_handling(self, x):
+        try:
+            raise KeyError("first")
+        except KeyError:
+            outside()
+            above = super()
+            return above.scaled(x)
+
+
 class Layer(weft.nn.Linear):
     def __init__(self, *sizes):
         outside()
@@ -158,6 +187,32 @@ def test_super_behind_a_break(name):
     compiled = weft.compile(method, backend="eager")
     for _ in range(2):
         assert shown(compiled(x)) == shown(method(x))
+
+
+def attempted(method):
+    try:
+        return shown(method(x))
+    except (RuntimeError, NameError) as e:
+        return type(e), str(e), repr(e.__context__)
+
+
+@pytest.mark.parametrize("first", [False, True])  # whether the cell is empty at the first call
+@pytest.mark.parametrize("name", ["caught", "without_object", "while_handling"])
+def test_super_without_its_class_or_object_behind_a_break(name, first):
+    method = getattr(Refused(), name)
+    compiled = weft.compile(method, backend="eager")
+    (cell,) = method.__func__.__closure__
+    if first:
+        del cell.cell_contents
+    assert attempted(compiled) == attempted(method)
+    if first:
+        cell.cell_contents = Refused
+    else:
+        del cell.cell_contents
+    try:
+        assert attempted(compiled) == attempted(method)
+    finally:
+        cell.cell_contents = Refused
 
 
 def test_super_of_a_module_behind_a_break():

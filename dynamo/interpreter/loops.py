@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynamo.breaks import Raised
 from dynamo.interpreter.rules import VERSION, opcode
-from dynamo.variables.base import Exhausted
+from dynamo.variables.base import Exhausted, Variable
 from dynamo.variables.exception import raise_exception
 
 # Where an exhausted FOR_ITER goes on: behind END_FOR (3.12) or END_FOR and POP_TOP (3.13) or POP_ITER, which the target names.
@@ -33,20 +33,18 @@ def for_iter(frame, inst):
         frame.pc = inst.target + AFTER_LOOP
 
 
-def unpacked(frame, value, most: int | None = None) -> list:
-    """The items of what stands on the right of `a, b = …`; no more than `most` are asked of an iterator."""
+def first_items(frame, value, most: int) -> tuple[list, Variable]:
+    """The first items of what stands on the right of `a, b = …`, at most so many, and the iterator that gave them."""
     cls = value.python_type()
     if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
         raise frame.ops.refused(frame, unpack_two, value)
-    if most is None or frame.world.lacks(cls, "__next__"):
-        return value.unpack(frame)
-    items: list = []
+    iterator, items = value.iterate(frame), []
     while len(items) < most:
         try:
-            items.append(value.next(frame))
+            items.append(iterator.next(frame))
         except Exhausted:
             break
-    return items
+    return items, iterator
 
 
 def unpack_two(value) -> None:
@@ -57,7 +55,7 @@ def unpack_two(value) -> None:
 def unpack_sequence(frame, inst):
     n = inst.arg
     given = frame.pop()
-    values = unpacked(frame, given, n + 1)
+    values, _ = first_items(frame, given, n + 1)
     if len(values) < n:
         text = f"not enough values to unpack (expected {n}, got {len(values)})"
         raise raise_exception(frame, ValueError, text)
@@ -73,7 +71,9 @@ def unpack_ex(frame, inst):
     from dynamo.variables.sequence import ListVariable
 
     before, after = inst.arg & 0xFF, inst.arg >> 8
-    values = unpacked(frame, frame.pop())
+    values, iterator = first_items(frame, frame.pop(), before)
+    if len(values) == before:
+        values += iterator.unpack(frame)  # list(iterator), which asks for an iterator once more
     if len(values) < before + after:
         text = f"not enough values to unpack (expected at least {before + after}, got {len(values)})"
         raise raise_exception(frame, ValueError, text)

@@ -16,12 +16,14 @@ from typing import Any
 from aten.symbolic.symint import SymBool
 from dynamo import guards
 from dynamo.breaks import NotConstant, Raised, Unsupported
+from dynamo.bytecode.instruction import VERSION
 from dynamo.operators import ROWS, SWAPPED, Operator
 from dynamo.variables import text as texts
 from dynamo.variables.base import Exhausted, IdentityKey, Variable, WeakKey
 from dynamo.variables.constant import ConstantVariable, boolean
 from dynamo.variables.exception import as_raised
 from dynamo.variables.hashed import Hashed, HashedKey
+from dynamo.variables.raising import raise_exception
 from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 
@@ -171,12 +173,29 @@ def contained(frame, container: Variable, item: Variable) -> Variable:
         cls = container.python_type()
         if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
             raise refused(frame, operator.contains, container, item) from None
-        return boolean(_is_among(frame, item, container.iterate(frame)))
+        return boolean(is_among(frame, item, container))
     return holds(frame, found)
 
 
-def _is_among(frame, item: Variable, iterator: Variable) -> bool:
-    """Whether what the iterator gives comes to the item; it is asked no further then."""
+def searched(frame, container: Variable) -> Variable:
+    """iter(container), to look for an item. Python answers every TypeError of it by one of its own."""
+    try:
+        return container.iterate(frame)
+    except Raised as r:
+        if not issubclass(r.value.python_type(), TypeError):
+            raise
+    raise not_searched(frame, container)
+
+
+def not_searched(frame, container: Variable) -> Raised:
+    """What `in` raises for a value that cannot be iterated over."""
+    kind = "iterable" if VERSION < (3, 14) else "a container or iterable"
+    return raise_exception(frame, TypeError, f"argument of type '{container.type_name()}' is not {kind}")
+
+
+def is_among(frame, item: Variable, container: Variable) -> bool:
+    """Whether what iter(container) gives comes to the item; it is asked no further then."""
+    iterator = searched(frame, container)
     while True:
         try:
             value = iterator.next(frame)

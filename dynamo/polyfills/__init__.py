@@ -98,10 +98,19 @@ def concat_in_place(a, b, /):
     return a
 
 
+def searched(a):
+    """iter(a), to look for an item: C answers every TypeError of it by one of its own."""
+    try:
+        return iter(a)
+    except TypeError:
+        pass
+    raise TypeError(f"argument of type '{type(a).__name__}' is not iterable")
+
+
 def count_of(a, b, /):
     """operator.countOf"""
     count = 0
-    for x in a:
+    for x in searched(a):
         if x is b or x == b:
             count += 1
     return count
@@ -110,7 +119,7 @@ def count_of(a, b, /):
 def index_of(a, b, /):
     """operator.indexOf"""
     at = 0
-    for x in a:
+    for x in searched(a):
         if x is b or x == b:
             return at
         at += 1

@@ -171,7 +171,10 @@ class Variable:
 
     def c_call(self, frame: Frame, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """descriptor(self, *args, **kwargs): a method written in C, past all that override it."""
-        return self.method(frame, descriptor.__name__, args, kwargs)
+        name = descriptor.__name__
+        if frame.world.on_class(self.python_type(), name) is not descriptor:
+            raise self.unsupported(f"{name} of {descriptor.__objclass__.__name__}, which its class overrides,")
+        return self.method(frame, name, args, kwargs)
 
     def call_c(self, frame: Frame, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """The same, of whatever arguments the program gives: those that C does not take are refused by C itself."""
@@ -222,13 +225,7 @@ class Variable:
             raise self.unsupported("`in`")
         if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
             raise frame.ops.refused(frame, operator.contains, self, item)
-        iterator = self.iterate(frame)
-        while True:
-            try:
-                if frame.ops.equals(frame, iterator.next(frame), item):
-                    return frame.values.TRUE
-            except Exhausted:
-                return frame.values.FALSE
+        return frame.values.boolean(frame.ops.is_among(frame, item, self))
 
     @method("__iter__")
     def iterate(self, frame: Frame) -> Variable:

@@ -156,6 +156,13 @@ class ConstantVariable(Variable):
         method = run_python(frame, getattr, self.value, name)
         return frame.values.literal(frame, run_python(frame, method, *values, **named))
 
+    def c_call(self, frame, descriptor, args, kwargs):
+        owner, cls = descriptor.__objclass__, type(self.value)
+        if owner is object or frame.world.on_class(cls, descriptor.__name__) is descriptor:
+            return super().c_call(frame, descriptor, args, kwargs)
+        values = [frame.ops.real(frame, a) for a in args]
+        return frame.values.literal(frame, run_python(frame, descriptor, self.value, *values))
+
     # -------------------------------------------------------------------------------------- containers
     def length(self, frame):
         return ConstantVariable(run_python(frame, len, self.value))

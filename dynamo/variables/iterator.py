@@ -374,6 +374,9 @@ class ObjectIterator(IteratorVariable):
     def python_type(self):
         return self.object.python_type()
 
+    def iterate(self, frame):
+        return self.object.iterate(frame)
+
     def next(self, frame):
         try:
             return frame.ops.special(frame, self.object, "__next__")

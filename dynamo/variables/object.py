@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import operator
-import sys
 import types
 from typing import Any
 
@@ -204,9 +203,7 @@ class ObjectVariable(Variable):
         if found is not None:
             return frame.values.boolean(self.special(frame, "__contains__").call(frame, [item], {}).truth(frame))
         if find(frame, self.cls, "__iter__") is None and find(frame, self.cls, "__getitem__") is None:
-            kind = "iterable" if sys.version_info < (3, 14) else "a container or iterable"
-            text = f"argument of type '{self.type_name()}' is not {kind}"
-            raise frame.values.error(frame, TypeError, text)
+            raise frame.ops.not_searched(frame, self)
         raise NotConstant(self)
 
     def iterate(self, frame):

@@ -6,6 +6,7 @@ import operator
 import pytest
 
 import weft
+from tests.dynamo.kinds.alike import alike
 
 ITEMS = [3, 1, 2, 5, 4, 7]
 MAKERS = {
@@ -50,6 +51,95 @@ def test_an_iterator_is_handed_on_in_its_state(name, steps):
     found = weft.compile(advanced, backend="eager", fullgraph=True)(weft.ones(2))[1]
     assert type(found) is type(expected)
     assert list(itertools.islice(found, 9)) == list(itertools.islice(expected, 9))
+
+
+class Restarted:
+    """An iterator that iter() sets back to a place that it counts."""
+
+    def __init__(self):
+        self.n = self.restarts = 0
+
+    def __iter__(self):
+        self.restarts += 1
+        self.n = self.restarts
+        return self
+
+    def __next__(self):
+        self.n += 1
+        if self.n > 5:
+            raise StopIteration
+        return self.n
+
+
+def star_last(x, it):
+    a, *rest = it
+    return x + a, a, rest
+
+
+def star_first(x, it):
+    next(it)
+    *rest, a = it
+    return x + a, a, rest
+
+
+def star_within(x, it):
+    try:
+        a, *rest, b, c, d, e = it
+    except ValueError as error:
+        return x + 1, str(error)
+    return x + a, rest, b, c, d, e
+
+
+def without_star(x, it):
+    next(it)
+    try:
+        a, b, c, d = it
+    except ValueError as error:
+        return x + 1, str(error)
+    return x + a, b, c, d
+
+
+def once_more(x, it):
+    return x + next(it), list(iter(it)), it.restarts
+
+
+@pytest.mark.parametrize("f", [star_last, star_first, star_within, without_star, once_more])
+@pytest.mark.parametrize("started", [False, True])
+def test_unpacking_asks_for_an_iterator_as_python_does(f, started):
+    def inside(x):
+        it = Restarted()
+        return f(x, iter(it) if started else it), it.restarts
+
+    alike(inside, (weft.ones(2),), fullgraph=True)
+    alike(f, (weft.ones(2), Restarted()))
+
+
+class GivesAList:
+    def __iter__(self):
+        return [3, 4]
+
+
+class RefusesToIterate:
+    def __iter__(self):
+        raise TypeError("my own words")
+
+
+class FailsToIterate:
+    def __iter__(self):
+        raise ValueError("my own words")
+
+
+@pytest.mark.parametrize("cls", [GivesAList, RefusesToIterate, FailsToIterate, object])
+@pytest.mark.parametrize("look", [operator.contains, operator.countOf, operator.indexOf, lambda o, i: i not in o])
+def test_what_cannot_be_searched_is_refused_in_the_words_of_python(cls, look):
+    def caught(x):
+        try:
+            found = look(cls(), 3)
+        except (TypeError, ValueError) as e:
+            found = type(e), str(e)
+        return x + 1, found
+
+    alike(caught, (weft.ones(2),), fullgraph=True)
 
 
 @pytest.mark.parametrize("over", [range(1, 5), [1, 2, 3], (1, 2, 3), [7]])

@@ -111,3 +111,19 @@ def test_numpy_scalars_beside_tensors():
 
     for a in (np.float32(2), np.float64(2.5), np.int64(3), np.bool_(True)):
         alike(f, (weft.ones(3), a), fullgraph=a.dtype != bool)
+
+
+@pytest.mark.parametrize("value", [3, 2.5, True, "a", b"", None, 1j, ..., (1,), collections.OrderedDict(a=1)], ids=repr)
+def test_methods_of_a_base_class_are_not_those_that_override_them(value):
+    def of_object(x, v):
+        shown = object.__repr__(v).split(" at ")[0]
+        return x + 1, shown, object.__lt__(v, 1), object.__sizeof__(v), object.__str__(v), object.__format__(v, "")
+
+    alike(of_object, (weft.ones(2), value))
+
+
+def test_methods_of_a_base_class_of_constants_are_called():
+    def f(x):
+        return x + 1, int.__repr__(True), int.__and__(True, True), int.__add__(True, 2), object.__eq__(1, 2)
+
+    alike(f, (weft.ones(2),))

@@ -153,7 +153,13 @@ def run_eager(code: types.CodeType, traced: o.RunEager, config: Config, record: 
         return False
     if traced.raises is None or record["fruitless"] == 1:
         return traced.raises
-    return eager_entry(code, config, GuardSet([*traced.guards, *shape_guards(traced)]))
+    return eager_entry(code, config, GuardSet([*traced.guards, *shape_guards(traced), *guards_of_all(code)]))
+
+
+def guards_of_all(code: types.CodeType) -> list[Guard]:
+    """The guards that each entry of a code object has."""
+    always = _eval_frame.record(code).get(ALWAYS)
+    return [] if always is None else always(code)
 
 
 def did_not_raise(code: types.CodeType, expected: type[BaseException], config: Config) -> None:
@@ -269,9 +275,7 @@ def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Sc
     if any(hasattr(value, DYNAMIC) for value in traced.example_inputs):
         marked_sizes.check(traced)
     guards.update(shape_guards(traced))
-    always = _eval_frame.record(code).get(ALWAYS)
-    if always is not None:
-        guards.update(always(code))
+    guards.update(guards_of_all(code))
     if (keeps := config.options.get("guard_filter_fn")) is not None:
         guards = filtered(guards, keeps, scope)
     traced.shape_env.user_line = None  # the graph stays; tracing, and the values of this call, go

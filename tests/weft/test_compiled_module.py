@@ -114,3 +114,27 @@ def test_a_compiled_module_is_saved_and_loaded(backend, tmp_path):
         pickle.dump(compiled, f, protocol=5)
         f.seek(0)
         assert weft.equal(pickle.load(f)(x), wanted)
+
+
+def test_a_forward_that_raises_in_each_call_is_asked_no_longer_once_there_is_a_hook():
+    class Reads(nn.Module):
+        def forward(self, x):
+            return x + self.missing
+
+    class Refused(Exception):
+        pass
+
+    def hook(module, args):
+        raise Refused
+
+    model = Reads()
+    compiled = weft.compile(model, backend="eager")
+    for _ in range(2):  # an entry runs the original code then
+        with pytest.raises(AttributeError):
+            compiled(weft.ones(2))
+    handle = model.register_forward_pre_hook(hook)
+    with pytest.raises(Refused):
+        compiled(weft.ones(2))
+    handle.remove()
+    with pytest.raises(AttributeError):
+        compiled(weft.ones(2))

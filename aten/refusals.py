@@ -1,9 +1,9 @@
 """Which calls may refuse the values of what they are given, beside their sizes and dtypes: places outside of a tensor, matrices
-that have no inverse, probabilities that are none, a 0 that integers are divided by."""
+that have no inverse, probabilities that are none, a 0 that integers are divided by, devices that are not there."""
 
 from __future__ import annotations
 
-from aten.fx.node import Node, leaves, may_raise
+from aten.fx.node import Node, is_absent, leaves, may_raise
 from aten.fx.targets import is_op
 from aten.op import Op
 
@@ -29,8 +29,12 @@ def may_refuse(node: Node) -> bool:
     op = node.target
     if not is_op(op):
         return False
+    if is_absent(getattr(node.meta.get("val"), "device", None)):
+        return True
     if op.name in ("getitem", "setitem"):
-        return any(isinstance(leaf, Node) for leaf in leaves(node.args[1]))
+        index = node.args[1]
+        places = index if isinstance(index, tuple) else (index,)
+        return any(isinstance(p, list) for p in places) or any(isinstance(leaf, Node) for leaf in leaves(index))
     name = op.name.removesuffix("_")
     dtype = getattr(node.meta.get("val"), "dtype", None)
     whole = dtype is not None and not (dtype.is_floating_point or dtype.is_complex)

@@ -6,11 +6,13 @@ the op raises, so it is said to them here that the call is to be made again, whe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from aten import _native, errors
 from aten.aot.stages import writes
+from aten.fx.graph_module import GraphModule
+from aten.fx.node import Node
 from aten.fx.targets import is_op, item, set_default_dtype, set_grad_enabled
 from aten.refusals import may_refuse
 from dynamo import breaks
@@ -57,28 +59,63 @@ def _passes_on(frame: Any, handler: Any) -> bool:
     return manager is not None and is_library(manager.python_type())
 
 
+def note_bodies(node: Any, bodies: Iterable[Any]) -> None:
+    """The same of a node that runs graphs: an op of theirs may raise."""
+    if any(CAUGHT in n.meta for body in bodies for n in body.graph.nodes):
+        node.meta[CAUGHT] = True
+
+
+def bodies_of(module: Any, node: Any) -> list[Any]:
+    """The graphs that a node runs."""
+    attached = [getattr(module, a.target) for a in node.args if isinstance(a, Node) and a.op == "get_attr"]
+    own = getattr(node.target, "graphs", {})
+    return [*own.values(), *(body for body in attached if isinstance(body, GraphModule))]
+
+
+def _calls(module: Any) -> Iterator[Any]:
+    """The nodes that a graph runs, those of the graphs in it in the place of what runs them."""
+    for node in module.graph.nodes:
+        if node.op.startswith("call"):
+            bodies = bodies_of(module, node)
+            for body in bodies:
+                yield from _calls(body)
+            if not bodies:
+                yield node
+
+
 def _may_change_things(node: Any) -> bool:
-    """Whether what the node does is seen, or may be, if it is done twice."""
+    """Whether what the node does is seen, or may be, if it is done twice. (Memory that is written says so by its version.)"""
     if is_op(node.target):
-        return writes(node)
+        return node.target.name.endswith("_writes")  # (a custom op: whatever its program writes)
     module = getattr(node.target, "__module__", "")
     return module not in ("_operator", "operator", "math") and node.target not in (set_grad_enabled, set_default_dtype, item)
+
+
+def _versions(inputs: tuple) -> list[Any]:
+    """How often each tensor was written; of one that does not count it nothing equal."""
+    tensors = [t for t in inputs if isinstance(t, _native.Tensor)]
+    return [object() if t.is_inference() else t._version for t in tensors]
 
 
 def told_to_python(graph: Any, compiled: Callable) -> Callable:
     """A compiled graph that raises GraphFailed where an op raises that the program may handle."""
     if "_runner" in type(compiled).__module__:  # (a Program raises it itself)
         return compiled
-    if any(n.op.startswith("call") and _may_change_things(n) for n in graph.graph.nodes):
+    nodes = list(_calls(graph))
+    if any(map(_may_change_things, nodes)):
         return compiled
+    may_write = any(is_op(n.target) and writes(n) for n in nodes)
 
     def run(*inputs: Any) -> Any:
         state = _native.default_generator.get_state()
+        before = _versions(inputs) if may_write else None
         try:
             return compiled(*inputs)
         except errors.GraphFailed:
             raise
         except Exception as e:
+            if may_write and _versions(inputs) != before:  # (an op that raises leaves the version as it is)
+                raise
             _native.default_generator.set_state(state)
             raise errors.GraphFailed() from e
 

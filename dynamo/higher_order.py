@@ -199,6 +199,10 @@ def record(
     attached = [output.graph.attach(name, body) for name, body in graphs.items()]
     node = output.graph.call_function(target, (*operands[:at], *attached, *operands[at:]), settings, val=val)
     output.note_modes(node)
+    if frame.is_caught():
+        from dynamo import caught  # (what few programs ask for)
+
+        caught.note_bodies(node, graphs.values() or getattr(target, "graphs", {}).values())
     needs = output.grad_enabled and wants_gradients(flat)
     for meta in val:
         if type(meta) is Meta:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from aten import _native
+from aten._native import Device
 from aten.fx.printer import node_line
 from aten.fx.targets import is_op
 from aten.records import record
@@ -248,10 +250,15 @@ def has_effect(node: Node) -> bool:
 _DIVISIONS = frozenset({"floor_divide", "remainder", "fmod"})
 
 
+def is_absent(device: Device | None) -> bool:
+    """Whether this machine has no such device, so that nothing can be put there."""
+    return device is not None and device.type == "cuda" and (device.index or 0) >= _native.device_count("cuda")
+
+
 def may_raise(node: Node) -> bool:
     """Whether the values of its arguments may make the op fail: an index out of range, an integer divided by zero, a
-    singular matrix. Then it is run though nobody reads its result. A composite may hold any such op. What a derivative
-    added (`meta["derived"]`) fails where the op that it belongs to has failed before."""
+    singular matrix; or a device that is not there. Then it is run though nobody reads its result. A composite may hold any
+    such op. What a derivative added (`meta["derived"]`) fails where the op that it belongs to has failed before."""
     op = node.target
     if node.op != "call_function" or not is_op(op) or node.meta.get("derived"):
         return False
@@ -260,4 +267,6 @@ def may_raise(node: Node) -> bool:
     if "raises" in op.tags or any(p.type == "LongTensor" for p in op.schema.params):
         return True
     val = node.meta.get("val")
+    if is_absent(getattr(val, "device", None)):
+        return True
     return op.name in _DIVISIONS and val is not None and not val.dtype.is_floating_point

@@ -137,8 +137,10 @@ def _is_one_mask(input: Any, indices: Any, values: Any, accumulate: Any) -> bool
 @index_put.special(_is_one_mask)
 def _(input, indices, values, accumulate):
     mask, value = indices[0], ops.reshape(values, [])
+    if mask.ndim > input.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
     for d in range(mask.ndim):
-        if d >= input.ndim or exceeds(mask.shape[d], input.shape[d]) or exceeds(input.shape[d], mask.shape[d]):
+        if exceeds(mask.shape[d], input.shape[d]) or exceeds(input.shape[d], mask.shape[d]):
             raise IndexError(
                 f"The shape of the mask {show(mask.shape)} at index {d} does not match the shape of the indexed tensor "
                 f"{show(input.shape)} at index {d}"

@@ -50,6 +50,8 @@ def reserve(numel: Any, generator: Any = None, dtype: Any = None) -> tuple[Any, 
     counters = counters_of(numel * _LANES.get(dtype, 1))
     if generator is None:
         return philox_reserve(counters)
+    if not hasattr(generator, "reserve"):
+        raise TypeError(f"argument 'generator' must be {_native.shown_as()}.Generator, not {type(generator).__name__}")
     for level in dispatch.levels:  # which see no call of a generator
         counters = counters * getattr(level, "draws", 1)
     return generator.reserve(counters)

@@ -358,6 +358,10 @@ class TensorVariable(TensorFacts):
                 raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "x[mask] = several values")
             self.op(frame, "setitem", self, mask, value)
             return
+        sizes, chosen = self.meta.sizes, mask.meta.sizes
+        if len(chosen) > len(sizes) or any(a != b for a, b in zip(chosen, sizes)):
+            self.op(frame, "setitem", self, mask, value)  # which is refused; a mask of masked_fill is expanded
+            return
         for _ in range(len(self.meta.sizes) - len(mask.meta.sizes)):
             mask = mask.op(frame, "unsqueeze", mask, ConstantVariable(-1))
         self.op(frame, "masked_fill_", self, mask, value)

@@ -53,6 +53,8 @@ class UntypedStorageVariable(TrueVariable):
 
     @method("resize_")
     def resize(self, frame, size):
+        if frame.world.lacks(size.python_type(), "__index__"):
+            raise self.unsupported("resize_() to what is no number")
         output, root = frame.output, self.tensor.root
         output.side_effects.check(root, root.source is not None)
         output.graph.line = output.user_line()

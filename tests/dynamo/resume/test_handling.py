@@ -191,3 +191,59 @@ def test_what_passes_errors_on_is_no_handler_of_the_program(function):
     args = weft.ones(3), weft.randn(4, 3), weft.tensor([[0, 3], [1, 2]])
     weft.compile(function, backend="eager")(*args)
     assert convert_frame.counters["breaks"] == 0 and convert_frame.counters["graphs"] == 1
+
+
+REFUSED = [
+    "x[i] = 1",
+    "x[[1, int(len(x)) + 5]] = 1",
+    "x.index_add_(0, i, weft.ones(1))",
+    "x.scatter_(0, i, 2.0)",
+    "weft.gather(x, 0, i, out=weft.ones(1))",
+    "x.to(i.numel() + 2)",
+    "weft.ones(2, device='cuda:9')",
+    "weft.func.vmap(lambda v: v[i])(x.reshape(1, -1))",
+    "weft.func.grad(lambda v: v[i].sum())(x)",
+    "y += weft.cond(x.sum() > 0, lambda v: v[i], lambda v: v[i] * 2, (x,))",
+    "x.untyped_storage().resize_('a')",
+    "x[weft.ones(3) > 0] = 3",
+    "x[weft.ones(1) > 0] = 3",
+    "x[weft.ones(4, 1) > 0] = 3",
+    "weft.rand(2, generator=3)",
+]
+
+
+@pytest.mark.filterwarnings("error", "ignore:compiled functions of tensors on cuda run eager")
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("statement", REFUSED)
+def test_statements_that_are_refused_as_they_run_are_handled_by_the_program(statement, backend):
+    lines = "def f(x, i):", "    y = x * 2", "    try:", f"        {statement}", "        y = y + 3"
+    text = "\n".join([*lines, "    except Exception as e:", "        return y + 1, type(e), str(e)", "    return y, x"])
+    space = {"weft": weft}
+    exec(text, space)
+    compiled = weft.compile(space["f"], backend=backend)
+    for i in (1, 9, 0, 8):
+        ours, theirs = weft.ones(4), weft.ones(4)
+        found, expected = compiled(ours, weft.tensor([i])), space["f"](theirs, weft.tensor([i]))
+        assert found[0].tolist() == expected[0].tolist() and ours.tolist() == theirs.tolist()
+        assert found[2:] == expected[2:] and (found[1] is expected[1] or isinstance(expected[1], weft.Tensor))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_write_between_an_error_that_is_handled_and_one_that_is_not_is_done_once(backend):
+    def f(x, i, j):
+        try:
+            y = x[i]
+        except IndexError:
+            y = x + 0
+        x.add_(1)
+        return x[j] + y
+
+    compiled = weft.compile(f, backend=backend)
+    ours, theirs = weft.arange(3.0), weft.arange(3.0)
+    for i, j in ((0, 1), (1, 7), (5, 0), (5, 7)):
+        for run, x in ((compiled, ours), (f, theirs)):
+            try:
+                run(x, weft.tensor(i), weft.tensor(j))
+            except IndexError:
+                assert j == 7
+        assert ours.tolist() == theirs.tolist()

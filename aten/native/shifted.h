@@ -15,6 +15,7 @@ typedef struct WeftShifted {
   // sums[i * ld + k] += sum over j < n of rows[i * row_stride + j] * base[offsets[k] + j], for i < height, k < count; n in whole registers of 64 bytes
   void (*dots[2])(int64_t n, int64_t height, int64_t count, const void *rows, int64_t row_stride, const void *base, const int64_t *offsets, void *sums, int64_t ld);
   int64_t dot_rows;      // best heights are multiples of it
+  int (*finite[2])(int64_t n, const void *x);  // whether all of n elements are
   // to[r * n + i] = from[r * from_stride + (i - first) * step] for first <= i < last, 0 for the other i < n; for r < rows
   void (*copy_rows[2])(int64_t rows, const void *from, int64_t from_stride, int64_t step, int64_t first, int64_t last, int64_t n, void *to);
   // out[r * out_stride + j] = *more + sum over k of weights[k] * base[r * stride + offsets[k] + j], for r < rows, j < n; nothing else is written

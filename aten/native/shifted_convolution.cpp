@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <vector>
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr int64_t kSlack = 64;                 // elements after memory that loops of whole tiles may read
 constexpr int64_t kMemory = int64_t(1) << 22;  // elements of images that are copied at a time
+constexpr int64_t kOverAndOver = int64_t(1) << 18;  // of images and gradients that every block of results reads
 constexpr int64_t kLargest = int64_t(1) << 24; // of one image
 constexpr int64_t kStored = 2048;              // sums that are stored together
 constexpr int64_t kManyPairs = 2048;           // dots of whole images, from which on a product that packs its sides reads less memory
@@ -78,18 +80,7 @@ bool pays(const ConvolutionSizes &c, const Part &p) {
   return positions >= 24 && 2 * p.run <= 3 * positions && p.span <= kLargest / (c.groups * c.channels);
 }
 
-// Whether all of n elements are finite: no exponent is of ones alone.
-template <class T> bool all_finite(const T *x, int64_t n) {
-  typedef typename std::conditional<sizeof(T) == 8, uint64_t, uint32_t>::type Bits;
-  constexpr Bits ones = sizeof(T) == 8 ? (Bits)0x7ff0000000000000 : (Bits)0x7f800000;
-  Bits found = 0;
-  for (int64_t i = 0; i < n; i++) {
-    Bits bits;
-    memcpy(&bits, x + i, sizeof bits);
-    found |= (Bits)((bits & ones) == ones);
-  }
-  return !found;
-}
+template <class T> bool all_finite(const T *x, int64_t n) { return weft_shifted.finite[sizeof(T) == 8](n, x); }
 
 // A channel with its zeros, one image for each remainder of places.
 template <class T> void copy_channel(const ConvolutionSizes &c, const Part &p, const T *from, T *to) {
@@ -125,15 +116,26 @@ template <class T> struct Images {
   }
 };
 
-template <class T> std::unique_ptr<T[]> memory_of(int64_t n) { return std::unique_ptr<T[]>(new T[(size_t)(n + kSlack)]()); }
-template <class T> std::unique_ptr<T[]> unwritten(int64_t n) {
-  std::unique_ptr<T[]> memory(new T[(size_t)(n + kSlack)]);
+constexpr std::align_val_t kLine{64};          // whole registers of memory that begins with a line of cache lie in one each
+
+struct FreeLines {
+  void operator()(void *memory) const { ::operator delete(memory, kLine); }
+};
+template <class T> using Lines = std::unique_ptr<T[], FreeLines>;
+
+template <class T> Lines<T> unwritten(int64_t n) {
+  Lines<T> memory(static_cast<T *>(::operator new(sizeof(T) * (size_t)(n + kSlack), kLine)));
   std::fill(memory.get() + n, memory.get() + n + kSlack, T());
   return memory;
 }
+template <class T> Lines<T> memory_of(int64_t n) {
+  Lines<T> memory = unwritten<T>(n);
+  std::fill(memory.get(), memory.get() + n, T());
+  return memory;
+}
 
-int64_t images_at_a_time(const ConvolutionSizes &c, const Part &p) {
-  return std::max<int64_t>(1, std::min(c.images, kMemory / std::max<int64_t>(1, p.span * c.groups * c.channels)));
+int64_t images_at_a_time(const ConvolutionSizes &c, int64_t memory, int64_t each) {
+  return std::max<int64_t>(1, std::min(c.images, memory / std::max<int64_t>(1, each)));
 }
 
 // Where each row of windows of a group begins: the taps of a channel, channel by channel.
@@ -214,7 +216,7 @@ template <class T> bool run_part(const ConvolutionSizes &c, const Part &p, const
   const int d = sizeof(T) == 8;
   const int64_t taps = (int64_t)p.taps.size(), terms = c.channels * taps, height = tile_height(c.made, p.run, d), blocks = ceil_div(c.made, height);
   const int64_t width = weft_shifted.width[d][height], strip = width * std::max<int64_t>(1, kStored / (blocks * height * width));
-  std::unique_ptr<T[]> panels = memory_of<T>(c.groups * blocks * height * terms);
+  Lines<T> panels = memory_of<T>(c.groups * blocks * height * terms);
   for (int64_t g = 0; g < c.groups; g++)
     for (int64_t i = 0; i < c.made; i++) {
       T *to = panels.get() + (g * blocks + i / height) * terms * height + i % height;
@@ -223,8 +225,8 @@ template <class T> bool run_part(const ConvolutionSizes &c, const Part &p, const
         for (int64_t t = 0; t < taps; t++, to += height) *to = from[p.taps[(size_t)t]];
     }
   const std::vector<int64_t> offsets = all_offsets(c, p);
-  const int64_t some = images_at_a_time(c, p), each = c.groups * c.channels;
-  std::unique_ptr<T[]> copied = unwritten<T>(some * each * p.span + width);
+  const int64_t each = c.groups * c.channels, some = images_at_a_time(c, kMemory, p.span * each);
+  Lines<T> copied = unwritten<T>(some * each * p.span + width);
   for (int64_t first = 0; first < c.images; first += some) {
     const int64_t n = std::min(some, c.images - first);
     Images<T> images = {c, p, x + first * each * c.pixels, copied.get()};
@@ -274,7 +276,7 @@ template <class T> struct ChannelByChannel {
 
 template <class T> void run_channels(const ConvolutionSizes &c, const Part &p, const T *x, const T *weight, const T *bias, T *out, const WeftKernelRuntime *runtime) {
   const int64_t taps = (int64_t)p.taps.size(), results = c.groups * c.made;
-  std::unique_ptr<T[]> met = memory_of<T>(results * taps);
+  Lines<T> met = memory_of<T>(results * taps);
   for (int64_t i = 0; i < results; i++)
     for (int64_t t = 0; t < taps; t++) met[(size_t)(i * taps + t)] = weight[i * c.taps + p.taps[(size_t)t]];
   ChannelByChannel<T> f = {c, p, x, met.get(), bias, out, runtime};
@@ -314,6 +316,30 @@ template <class T> struct ByWeight {
         weft_shifted.dots[d](b.run, std::min(b.block, c.made - i), terms, rows, b.run, base, b.offsets, b.weight + (group * c.made + i) * terms, terms);
       }
     }
+  }
+};
+
+// What both sides of the products are copied to, and whether all of it is finite: what is not meets zeros that no position has.
+template <class T> struct Sides {
+  const ConvolutionSizes &c;
+  const Part &p;
+  const T *x, *g;
+  T *copied, *spread;
+  int64_t run, channels;                       // of all images
+  bool finite = true;
+
+  static void copy(void *context, int64_t begin, int64_t end, int64_t) {
+    Sides &s = *static_cast<Sides *>(context);
+    bool finite = true;
+    for (int64_t i = begin; i < end && finite; i++) {
+      const bool image = i < s.channels;
+      const int64_t k = image ? i : i - s.channels;
+      T *to = image ? s.copied + k * s.p.span : s.spread + k * s.run;
+      if (image) copy_channel(s.c, s.p, s.x + k * s.c.pixels, to);
+      else ByWeight<T>::lay_out(s.p, s.run, s.g + k * s.c.places, to);
+      finite = all_finite(to, image ? s.p.span : s.run);
+    }
+    if (!finite) __atomic_store_n(&s.finite, false, __ATOMIC_RELAXED);
   }
 };
 
@@ -393,8 +419,9 @@ template <class T> bool shifted_convolution_weight(const ConvolutionSizes &c, co
   const std::vector<int64_t> offsets = all_offsets(c, p);
   if (c.channels == 1 && c.made <= kFewResults && p.any() && p.span <= kNear) return weight_by_channel(c, p, g, x, weight, runtime);
   if (!pays(c, p) || p.run < 16 * lanes) return false;
-  const int64_t run = ceil_div(p.run, lanes) * lanes, some = images_at_a_time(c, p), each = c.groups * c.channels, results = c.groups * c.made;
-  std::unique_ptr<T[]> sums = memory_of<T>(results * c.channels * c.taps);
+  const int64_t run = ceil_div(p.run, lanes) * lanes, each = c.groups * c.channels, results = c.groups * c.made;
+  const int64_t some = images_at_a_time(c, kOverAndOver, each * p.span + results * run);
+  Lines<T> sums = memory_of<T>(results * c.channels * c.taps);
   const int64_t block = weft_shifted.dot_rows;
   const bool whole = run == p.run && run == c.places && p.span == c.pixels && !p.low[0] && !p.low[1] && !p.low[2];
   if (whole && c.made * c.channels >= kManyPairs) return false;
@@ -404,13 +431,12 @@ template <class T> bool shifted_convolution_weight(const ConvolutionSizes &c, co
     std::copy(sums.get(), sums.get() + results * c.channels * c.taps, weight);
     return true;
   }
-  std::unique_ptr<T[]> copied = unwritten<T>(some * each * p.span), spread = unwritten<T>(some * results * run);
-  if (!all_finite(x, c.images * each * c.pixels) || !all_finite(g, c.images * results * c.places)) return false;
+  Lines<T> copied = unwritten<T>(some * each * p.span), spread = unwritten<T>(some * results * run);
   for (int64_t first = 0; first < c.images; first += some) {
     const int64_t n = std::min(some, c.images - first);
-    Images<T> images = {c, p, x + first * each * c.pixels, copied.get()};
-    runtime->parallel_for(n * each, std::max<int64_t>(1, 16384 / p.span), Images<T>::copy, &images);
-    for (int64_t i = 0; i < n * results; i++) ByWeight<T>::lay_out(p, run, g + (first * results + i) * c.places, spread.get() + i * run);
+    Sides<T> sides = {c, p, x + first * each * c.pixels, g + first * results * c.places, copied.get(), spread.get(), run, n * each};
+    runtime->parallel_for(n * (each + results), std::max<int64_t>(1, 16384 / p.span), Sides<T>::copy, &sides);
+    if (!sides.finite) return false;
     ByWeight<T> b = {c, p, copied.get(), spread.get(), sums.get(), offsets.data(), n, run, block};
     runtime->parallel_for(c.groups * ceil_div(c.made, block), std::max<int64_t>(1, 262144 / (n * run * c.channels * c.taps * block)), ByWeight<T>::range, &b);
   }

@@ -2,6 +2,7 @@
 #include "shifted.h"
 
 #include <type_traits>
+#include <utility>
 
 #include "weft.h"
 // after it
@@ -41,18 +42,54 @@ void tile(int64_t n, const void *weights, const void *base, const int64_t *offse
 // A sum of 64 bytes of lanes is one register, or two.
 constexpr int kParts = 64 / WEFT_GEMM_BYTES;
 
-template <class T> inline T folded(const Vec<T> *sum) {
-  constexpr int all = kParts * (int)lanes<T>;
-  T each[all];
-  __builtin_memcpy(each, sum, sizeof each);
-  for (int half = all / 2; half; half /= 2)
-    for (int l = 0; l < half; l++) each[l] += each[l + half];
-  return each[0];
+// Two registers of sums, each of some lanes, as one: of every 2 * half lanes the first half added to the second.
+template <class T, int half, int... lane> inline Vec<T> halved(Vec<T> a, Vec<T> b, std::integer_sequence<int, lane...>) {
+  return __builtin_shufflevector(a, b, lane / half * 2 * half + lane % half...) + __builtin_shufflevector(a, b, lane / half * 2 * half + lane % half + half...);
+}
+template <class T, int half> inline void halve(Vec<T> *sums) {
+  WEFT_GEMM_UNROLL for (int i = 0; i < half; i++) sums[i] = halved<T, half>(sums[2 * i], sums[2 * i + 1], std::make_integer_sequence<int, (int)lanes<T>>());
+  if constexpr (half > 1) halve<T, half / 2>(sums);
+}
+
+// The lanes of each of `count` sums added in halves, as many sums at a time as a register has lanes.
+template <class T, int count> inline void fold(const Vec<T> (*sum)[kParts], T *to) {
+  constexpr int L = (int)lanes<T>;
+  WEFT_GEMM_UNROLL for (int first = 0; first < count; first += L) {
+    Vec<T> some[L] = {};
+    WEFT_GEMM_UNROLL for (int i = 0; i < (count - first < L ? count - first : L); i++) some[i] = kParts == 2 ? sum[first + i][0] + sum[first + i][kParts - 1] : sum[first + i][0];
+    halve<T, L / 2>(some);
+    *(VecU<T> *)(to + first) = some[0];
+  }
+}
+template <int count, class T> constexpr int folds_into = (count + (int)lanes<T> - 1) / (int)lanes<T> * (int)lanes<T>;
+
+// Whether all of n elements are finite: no exponent is of ones alone.
+template <class T> int finite(int64_t n, const void *x) {
+  typedef typename std::conditional<sizeof(T) == 8, uint64_t, uint32_t>::type Bits;
+  typedef Bits Lanes __attribute__((vector_size(WEFT_GEMM_BYTES)));
+  typedef Bits Unaligned __attribute__((vector_size(WEFT_GEMM_BYTES), aligned(sizeof(T)), may_alias));
+  constexpr Bits ones = sizeof(T) == 8 ? (Bits)0x7ff0000000000000 : (Bits)0x7f800000;
+  constexpr int64_t L = lanes<T>;
+  const T *p = (const T *)x;
+  Lanes found[4] = {};
+  int64_t i = 0;
+  for (; i + 4 * L <= n; i += 4 * L) {
+    WEFT_GEMM_UNROLL for (int k = 0; k < 4; k++) found[k] |= (Lanes)(((Lanes) * (const Unaligned *)(p + i + k * L) & ones) == ones);
+  }
+  found[0] |= found[1] | found[2] | found[3];
+  Bits any = 0;
+  for (int k = 0; k < (int)L; k++) any |= found[0][k];
+  for (; i < n; i++) {
+    Bits bits;
+    __builtin_memcpy(&bits, p + i, sizeof bits);
+    any |= (Bits)((bits & ones) == ones);
+  }
+  return !any;
 }
 
 template <class T, int height, int count>
 void dots_block(int64_t n, const T *rows, int64_t row_stride, const T *base, const int64_t *offsets, T *sums, int64_t ld) {
-  Vec<T> sum[height][count][kParts] = {};
+  Vec<T> sum[height * count][kParts] = {};
   const T *at[count];
   WEFT_GEMM_UNROLL for (int k = 0; k < count; k++) at[k] = base + offsets[k];
   for (int64_t j = 0; j < n; j += kParts * lanes<T>) {
@@ -62,12 +99,14 @@ void dots_block(int64_t n, const T *rows, int64_t row_stride, const T *base, con
       WEFT_GEMM_UNROLL for (int i = 0; i < height; i++) g[i] = *(const VecU<T> *)(rows + i * row_stride + first);
       WEFT_GEMM_UNROLL for (int k = 0; k < count; k++) {
         const Vec<T> x = *(const VecU<T> *)(at[k] + first);
-        WEFT_GEMM_UNROLL for (int i = 0; i < height; i++) sum[i][k][part] = fma(g[i], x, sum[i][k][part]);
+        WEFT_GEMM_UNROLL for (int i = 0; i < height; i++) sum[i * count + k][part] = fma(g[i], x, sum[i * count + k][part]);
       }
     }
   }
+  T each[folds_into<height * count, T>];
+  fold<T, height * count>(sum, each);
   WEFT_GEMM_UNROLL for (int i = 0; i < height; i++) {
-    WEFT_GEMM_UNROLL for (int k = 0; k < count; k++) sums[i * ld + k] += folded<T>(sum[i][k]);
+    WEFT_GEMM_UNROLL for (int k = 0; k < count; k++) sums[i * ld + k] += each[i * count + k];
   }
 }
 
@@ -222,7 +261,9 @@ void image_dots_block(int64_t images, int64_t n, const T *rows, int64_t row_stri
       }
     }
   }
-  WEFT_GEMM_UNROLL for (int k = 0; k < count; k++) sums[k] += folded<T>(sum[k]);
+  T each[folds_into<count, T>];
+  fold<T, count>(sum, each);
+  WEFT_GEMM_UNROLL for (int k = 0; k < count; k++) sums[k] += each[k];
 }
 
 template <class T>
@@ -249,7 +290,7 @@ template <class T> void put(WeftShifted *s, int d) {
 #endif
   s->dots[d] = dots<T>;
   s->dot_rows = kRows;
-  s->copy_rows[d] = copy_rows<T>, s->rows[d] = sum_rows<T>, s->image_dots[d] = image_dots<T>;
+  s->finite[d] = finite<T>, s->copy_rows[d] = copy_rows<T>, s->rows[d] = sum_rows<T>, s->image_dots[d] = image_dots<T>;
 }
 
 }  // namespace

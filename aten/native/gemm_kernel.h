@@ -59,12 +59,18 @@ template <typename T> struct Plan {
   i64 chunk;                     // of k
   bool direct;                   // whole panels of b are used where they are
   Micro<T> full, narrow;         // nr columns; one vector
+  Micro<T> last_full, last_narrow; // of the rows that are left for the last tile
+  Copying<T> copying;            // nr columns, whose panel of b the first tile packs; NULL: panels are packed before
   i64 b_size, a_size, c_size, bytes; // scratch memory of a task
 };
 
 // Bytes of a row of a block of columns: packed b of one chunk, 384 KB, and sums of 280 rows, 280 KB, fit a second-level
 // cache of 1 MB; older processors have half of it.
 constexpr i64 block_bytes = WEFT_GEMM_BYTES == 64 ? 1024 : 512;
+
+// The first tile packs what it reads where few tiles read it after it, and where b fits a second-level cache: from further away long runs
+// of memory are read faster.
+constexpr i64 copied_rows = 16 * WEFT_GEMM_ROWS, copied_bytes = i64(1) << 21;
 
 // The tile and the tasks by shape: speed only, never the result.
 template <typename T>
@@ -76,10 +82,15 @@ Plan<T> plan_tiles(const WeftGemm &g, const WeftKernelRuntime *rt, i64 batch, Mi
   p.nr = nv * lanes<T>;
   p.full = choose(p.mr, nv, by_k(g.a));
   p.narrow = choose(p.mr, 1, by_k(g.a));
+  p.last_full = choose(g.m % p.mr ? g.m % p.mr : p.mr, nv, by_k(g.a));
+  p.last_narrow = choose(g.m % p.mr ? g.m % p.mr : p.mr, 1, by_k(g.a));
   p.chunk = chunk_length<T>(g.k);
   p.column_block = smaller(block_bytes / (i64)sizeof(T) / p.nr * p.nr, ceil_div(g.n, p.nr) * p.nr);
   p.column_blocks = ceil_div(g.n, p.column_block);
-  p.direct = !g.b.load && g.b.dtype == dtype_of<T> && g.b.col_stride == 1 && g.m <= 2 * WEFT_GEMM_ROWS;
+  const bool as_it_is = !g.b.load && g.b.dtype == dtype_of<T> && g.b.col_stride == 1;
+  p.direct = as_it_is && g.m <= 2 * WEFT_GEMM_ROWS;
+  const bool near = batch * g.k * g.n * (i64)sizeof(T) <= copied_bytes;
+  if (as_it_is && near && !p.direct && nv == 2 && choose == choose_micro<T> && g.m <= copied_rows) p.copying = choose_copying<T, WEFT_GEMM_ROWS>(p.mr, by_k(g.a));
 
   i64 tiles = ceil_div(g.m, p.mr), threads = rt->num_threads, others = p.column_blocks * batch;
   i64 blocks = ceil_div(tiles * p.mr, 280); // packing b for so many rows costs little
@@ -99,6 +110,8 @@ Plan<T> plan_tiles(const WeftGemm &g, const WeftKernelRuntime *rt, i64 batch, Mi
 template <typename T> struct Panels {
   const T *at[max_panels];
   i64 ld[max_panels], width[max_panels], count;
+  const T *source;               // of the first of the `unpacked` panels, which the next row of tiles packs
+  i64 unpacked;
 };
 
 template <typename T>
@@ -106,7 +119,11 @@ void pack_panels(const Plan<T> &p, i64 batch, i64 k0, i64 kc, i64 col, i64 cols,
   const WeftGemm &g = *p.g;
   panels.count = 0;
   i64 packed = 0; // panels that were packed together
-  if (!p.direct && !g.b.load && g.b.col_stride == 1) {
+  panels.unpacked = 0;
+  if (p.copying) {
+    packed = panels.unpacked = cols / p.nr;
+    panels.source = element<T>(g, g.b, batch, k0, col);
+  } else if (!p.direct && !g.b.load && g.b.col_stride == 1) {
     packed = cols / p.nr;
     with_type<T>(g.b.dtype, [&](auto type) {
       pack_whole_panels<T>(element<decltype(type)>(g, g.b, batch, k0, col), g.b.row_stride, packed, p.nr, kc, to);
@@ -184,17 +201,25 @@ template <typename T> struct Task {
     const WeftGemm &g = *p.g;
     i64 row = row0 + i, ld = p.column_block, stored = 0; // columns that need no store
     T *tile = one_chunk ? c : c + i * ld;
-    T *out = direct && height == p.mr ? direct_result<T>(g, batch, row, col) : nullptr;
-    pack_a(g, p.mr, batch, row, height, k0, kc, a);
+    const bool last = height < p.mr && panels.unpacked == 0; // what packs a panel has all rows
+    const Micro<T> full = last ? p.last_full : p.full, narrow = last ? p.last_narrow : p.narrow;
+    T *out = direct && (last || height == p.mr) ? direct_result<T>(g, batch, row, col) : nullptr;
+    pack_a(g, last ? height : p.mr, batch, row, height, k0, kc, a);
     for (i64 j = 0, at = 0; j < panels.count; j++, at += p.nr) {
       Ahead ahead = {(const char *)panels.at[j], panels.ld[j] * (i64)sizeof(T)};
       if (j == 0 && strided_a) ahead = element_ahead(p, g.a, batch, row + p.mr, k0, g.a.col_stride);
       else ahead = stream.take(ahead);
       bool whole = out && cols - at >= panels.width[j];
       if (whole) stored = at + panels.width[j];
-      (panels.width[j] == p.nr ? p.full : p.narrow)(kc, a, panels.at[j], panels.ld[j], whole ? out + at : tile + at,
+      if (j < panels.unpacked) {
+        if (j + 1 < panels.unpacked) ahead = element_ahead(p, g.b, batch, k0, col + at + p.nr, g.b.row_stride);
+        p.copying(kc, a, panels.source + at, g.b.row_stride, whole ? out + at : tile + at, whole ? out_stride() : ld, k0 > 0, ahead, const_cast<T *>(panels.at[j]));
+        continue;
+      }
+      (panels.width[j] == p.nr ? full : narrow)(kc, a, panels.at[j], panels.ld[j], whole ? out + at : tile + at,
                                                     whole ? out_stride() : ld, k0 > 0, ahead);
     }
+    panels.unpacked = 0;
     if (k0 + kc >= g.k && stored < cols) g.store(g.store_env, batch, row, height, col + stored, cols - stored, tile + stored, ld);
   }
 

@@ -34,19 +34,26 @@ template <typename T> i64 chunk_length(i64 k) {
 // ------------------------------------------------------------------------------------------ micro-kernel
 // c[i, j] (+)= sum over kc of a[i, k] * b[k, j] for a tile of MR x (NV vectors). a is a packed panel: rows
 // panel_stride apart, or (BY_K) MR elements for each k. b: ldb elements from k to k + 1. For each k, NV lines at `ahead`
-// are brought near: memory that packing reads soon, and that the processor's own prefetching of long runs misses.
+// are brought near: memory that packing reads soon, and that the processor's own prefetching of long runs misses. `Copying` also packs
+// the panel of b that it reads: waiting for memory and computing go side by side.
 struct Ahead {
   const char *at;
   i64 step;
 };
 template <typename T> using Micro = void (*)(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add, Ahead ahead);
 
-template <typename T, int MR, int NV, bool BY_K>
-void micro(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add, Ahead ahead) {
+template <typename T> using Copying = void (*)(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add, Ahead ahead, T *packed);
+
+template <typename T, int MR, int NV, bool BY_K, bool COPY>
+__attribute__((always_inline)) inline void tile(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add, Ahead ahead, T *packed) {
   Vec<T> sum[MR][NV] = {};
   for (i64 k = 0; k < kc; k++) {
     Vec<T> bk[NV];
-    WEFT_GEMM_UNROLL for (int j = 0; j < NV; j++) bk[j] = *(const VecU<T> *)(b + j * lanes<T>);
+    WEFT_GEMM_UNROLL for (int j = 0; j < NV; j++) {
+      bk[j] = *(const VecU<T> *)(b + j * lanes<T>);
+      if constexpr (COPY) *(VecU<T> *)(packed + j * lanes<T>) = bk[j];
+    }
+    if constexpr (COPY) packed += NV * lanes<T>;
     WEFT_GEMM_UNROLL for (int i = 0; i < MR; i++) {
       Vec<T> x = splat<T>(BY_K ? a[i] : a[i * panel_stride<T>]);
       WEFT_GEMM_UNROLL for (int j = 0; j < NV; j++) sum[i][j] = fma(x, bk[j], sum[i][j]);
@@ -64,6 +71,15 @@ void micro(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add, Ahe
   }
 }
 
+template <typename T, int MR, int NV, bool BY_K>
+void micro(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add, Ahead ahead) {
+  tile<T, MR, NV, BY_K, false>(kc, a, b, ldb, c, ldc, add, ahead, nullptr);
+}
+template <typename T, int MR, bool BY_K>
+void copying(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add, Ahead ahead, T *packed) {
+  tile<T, MR, 2, BY_K, true>(kc, a, b, ldb, c, ldc, add, ahead, packed);
+}
+
 // The micro-kernel of mr <= ROWS rows.
 template <typename T, int NV, bool BY_K, int MR> Micro<T> choose_micro(i64 mr) {
   if constexpr (MR > 1)
@@ -76,6 +92,13 @@ template <typename T> Micro<T> choose_micro(i64 mr, i64 nv, bool by_k) {
   if (nv == 4) return by_k ? choose_micro<T, 4, true, W>(mr) : choose_micro<T, 4, false, W>(mr);
   if (nv == 2) return by_k ? choose_micro<T, 2, true, R>(mr) : choose_micro<T, 2, false, R>(mr);
   return by_k ? choose_micro<T, 1, true, R>(mr) : choose_micro<T, 1, false, R>(mr);
+}
+
+// That of tiles of two vectors which packs, of mr rows as three tiles and more have them; NULL: there is none.
+template <typename T, int MR> Copying<T> choose_copying(i64 mr, bool by_k) {
+  if (mr == MR) return by_k ? copying<T, MR, true> : copying<T, MR, false>;
+  if constexpr (3 * MR > 2 * WEFT_GEMM_ROWS + 3) return choose_copying<T, MR - 1>(mr, by_k);
+  return nullptr;
 }
 
 // --------------------------------------------------------------------------------------------- packing

@@ -103,6 +103,29 @@ def test_threads_do_not_change_a_bit(shape):
     assert all((out == outs[0]).all() for out in outs)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n, k", [(70, 33), (300, 500), (32, 16)])
+def test_rows_do_not_change_with_the_number_of_them(n, k, dtype, turned):
+    """Whichever tiles make them, and whether the first of a panel packs it."""
+    whole, b = random((300, k), dtype), random((k, n), dtype, 1)
+    expected = np.empty((300, n), dtype)
+    matmul_into(from_numpy(expected), from_numpy(whole), from_numpy(b))
+    assert close(expected, whole, b, FLOATS[dtype])
+    before = _native.get_num_threads()
+    try:
+        for threads in (1, 3):
+            _native.set_num_threads(threads)
+            for m in (5, 13, 16, 28, 29, 32, 43, 57, 100, 225):
+                a = np.asfortranarray(whole[:m]) if turned else whole[:m]
+                room = np.full((m + 1, n + 3), 7, dtype)
+                out = from_numpy(room)[:m, :n]
+                matmul_into(out, from_numpy(a), from_numpy(b))
+                assert (room[:m, :n] == expected[:m]).all() and (room[m] == 7).all() and (room[:, n:] == 7).all()
+    finally:
+        _native.set_num_threads(before)
+
+
 def test_what_does_not_fit_is_refused():
     def tensor(*shape, dtype=np.float32):
         return from_numpy(np.zeros(shape, dtype))

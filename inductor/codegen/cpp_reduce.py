@@ -173,7 +173,9 @@ class ReductionWriter(ColumnStages):
         if stage is inner[max(1, len(inner) - 2)]:
             wanted += [(n.buffer, n.index, "") for n in loads(values_of(inner[0])) if not n.args]
         if stage is inner[-1]:
-            wanted += [(s.buffer, s.index, ", 1") for s in stage.body if isinstance(s, Store) and not self.streams(s)]
+            there = self.kept_in_results.values()  # is in cache since what is kept was written there
+            stores = [s for s in stage.body if isinstance(s, Store) and s not in there and not self.streams(s)]
+            wanted += [(s.buffer, s.index, ", 1") for s in stores]
         return self.asked_for(wanted, self.plan.outer[-1], self.rows_ahead)
 
     @property

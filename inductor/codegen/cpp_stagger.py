@@ -40,7 +40,7 @@ def staggers(w: NestWriter) -> bool:
     busy = any(n.kind == "call" and scalar.cost(n) >= EXPENSIVE and w.varies(n) for n in nodes)
     if not (length <= LONGEST if busy else length <= SHORT and len(inner) > 2) or w.size_hint(w.units) < FEWEST:
         return False
-    if len(nodes) > LARGEST or any(n.kind in ("checked", "masked") for n in nodes):
+    if len(nodes) > LARGEST or any(n.kind in ("checked", "masked") for n in nodes) or w.kept_in_results:
         return False
     return all(_plain(w, s) for stage in inner for s in stage.body)
 

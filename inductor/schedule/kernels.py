@@ -14,13 +14,14 @@ from inductor.ir.loops import Accumulate, Nest, Store
 from inductor.lowering.operations import Accumulation, Attention, Lowered
 from inductor.schedule.dependencies import Group, points
 from inductor.schedule.fuse import fuse
+from inductor.schedule.in_place import in_place
 from inductor.schedule.loop_order import tidy
 from inductor.schedule.nests import NestBuilder
 
 
 def schedule(lowered: Lowered, prefix: str = "kernel") -> Schedule:
     """The Schedule of a lowered graph. Kernels are called prefix0, prefix1, …."""
-    return build(lowered, fuse(lowered), prefix)
+    return in_place(build(lowered, fuse(lowered), prefix))
 
 
 def build(lowered: Lowered, groups: list[Group], prefix: str) -> Schedule:

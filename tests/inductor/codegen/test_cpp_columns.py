@@ -72,6 +72,20 @@ def test_what_is_kept_waits_where_the_result_will_stand(isa):
     assert "scratch" not in text_of(nest, {"x": x, "out": x.copy()}, isa)
 
 
+@pytest.mark.parametrize("rows, length", [(70, 2048), (3, 2055), (2, 40001)])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_what_long_rows_keep_waits_where_the_result_will_stand(isa, rows, length, dtype):
+    index = i0 * length + r0
+    nest = Nest((dim("i0", rows), dim("r0", length)), softmax_stages(load("x", index, F), index, F, dtype))
+    x = rng.normal(size=(rows, length)).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    arrays = {"x": x, "out": np.empty_like(x)}
+    assert ("scratch" in text_of(nest, arrays, isa)) == (length == 2048 or dtype == "bfloat16")
+    assert call(kernel_of([nest]), arrays, isa=isa) == 0
+    e = np.exp(x.astype("f8") - x.astype("f8").max(1, keepdims=True))
+    bound = {"float32": 1e-5, "bfloat16": 1e-2}[dtype]
+    np.testing.assert_allclose(arrays["out"].astype("f8"), e / e.sum(1, keepdims=True), rtol=bound, atol=1e-7)
+
+
 def test_what_is_made_of_a_column_alone_is_made_before_its_rows(isa):
     index = r0 * 40 + i0
     x = load("x", index, F)

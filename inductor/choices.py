@@ -214,6 +214,12 @@ def keeps_selection(x: Any, dim: int, index: Any) -> bool:
     return in_memory and x.rank > 1 and dim % x.rank == x.rank - 1 and index.body.kind != "index"
 
 
+def keeps_addition(x: Any, dim: int, index: Any, source: Any) -> bool:
+    """Whether elements are added along the last dim by the kernel, of what is in memory: lanes would each look for their own place
+    (five of a row to four, [21844,3,5]: 0.6 ms instead of 1.6; 512 of a row to 300: 0.24 instead of 0.35)."""
+    return x.rank > 1 and dim % x.rank == x.rank - 1 and source.buffer_load is not None and not source.body.args
+
+
 def keeps_extreme(x: Any, dim: int) -> bool:
     """Whether extremes of columns and their places are the kernel's, which takes both on its way down: in loops the places are
     looked for once the extremes are known (of [512,512] along dim 0: 28 us instead of 64). Few columns leave its lanes empty."""
@@ -225,7 +231,7 @@ MOVES = ("flip", "roll", "gather", "tril", "triu")
 STOPS = ("any", "all")  # eager stops at the first element that decides
 WIDEST_ATTENTION = 128  # numbers of a query, key or value on a device: blocks of more do not fit the registers
 EXTREMES = ("max_dim", "min_dim")
-KEPT = ("argmax", "argmin", "cat", "cumprod", "index_select", *EXTREMES, *MOVES, *STOPS)
+KEPT = ("argmax", "argmin", "cat", "cumprod", "index_add", "index_select", *EXTREMES, *MOVES, *STOPS)
 
 
 def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool, few: bool) -> bool:
@@ -238,6 +244,8 @@ def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool, few: b
     there much beside it."""
     if name == "index_select":
         return final and keeps_selection(*args)
+    if name == "index_add":
+        return final and keeps_addition(*args)
     operands = [v for a in args for v in (a if isinstance(a, list) else [a]) if hasattr(v, "buffer_load")]
     if not all(v.buffer_load is not None and not v.body.args for v in operands):
         return False

@@ -142,6 +142,7 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     **dict.fromkeys(("nearest", "nearest_backward", *_BAGS, *_DISTANCES), _unless_on_cpu),
     **dict.fromkeys(("recurrent_layer", "recurrent_layer_backward"), _unless_on_cpu),  # (decomposed each step is some nodes)
     "cumprod_backward": _unless_on_cpu,  # (decomposed it is four scans, whole it is one where there is no zero)
+    "truncated_quotient": lambda fn: lambda *args: NotImplemented,  # (decomposed it is two divisions)
     "image_of_columns": _if_dense,
     "window_sums": _in_turn,
     "unfold_backward": lambda fn: _unless_on_cpu(windows_added),

@@ -247,7 +247,7 @@ def has_effect(node: Node) -> bool:
     return getattr(target, "__module__", None) not in ("_operator", "math", "aten.symbolic.symint")
 
 
-_DIVISIONS = frozenset({"floor_divide", "remainder", "fmod"})
+_DIVISIONS = frozenset({"floor_divide", "truncated_quotient", "remainder", "fmod"})
 
 
 def is_absent(device: Device | None) -> bool:

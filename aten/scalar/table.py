@@ -196,7 +196,7 @@ for _name, _kinds in {"atan2": "fh", "hypot": "fh", "nextafter": "f"}.items():
 
 # ------------------------------------------------------------------------------------------------------- casts
 # The result's dtype is the node's own; `round_*` round a float32 to the nearest half and stay float32.
-scalar("cast", "w_convert<{T}>({0})", "w_cast<{T}>({0})", "w_from_mask<{T}>({0})")
+scalar("cast", "w_cut<{T}>({0})", "w_cut<{T}>({0})", "w_from_mask<{T}>({0})")
 scalar("to_bool", "w_mask({0} != 0)", "w_mask({0} != 0)", "{0}", result="bool")
 scalar("bitcast", "({V}){0}", "({V}){0}")
 scalar("round_bfloat16", "w_round<w_bf16>({0})", cost=3)

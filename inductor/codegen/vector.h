@@ -74,6 +74,28 @@ template <class M> W_INLINE w_bools<M> w_mask(M m) {
 #endif
   return w_cast<int>(m);
 }
+// Eight numbers that become one or two bytes each do so at once: by steps of two they take four times as long (int64 to int8).
+template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cut(V v) {
+#if defined(__AVX512BW__) && defined(__AVX512VL__) && !defined(__clang__)
+  constexpr int from = sizeof(w_elem<V>), to = sizeof(T), L = w_lanes<V>;
+  typedef long long i64;
+  if constexpr (w_integral<w_elem<V>> && w_integral<T> && L == 8 && from >= 4 && to == 2) {
+    if constexpr (from == 8) return (w_vec<T, L>)__builtin_ia32_pmovqw512_mask((w_vec<i64, L>)v, w_vec<short, L>{}, -1);
+    else return (w_vec<T, L>)__builtin_ia32_pmovdw256_mask((w_vec<int, L>)v, w_vec<short, L>{}, -1);
+  }
+  if constexpr (w_integral<w_elem<V>> && w_integral<T> && L == 8 && from >= 4 && to == 1) {
+    w_vec<char, 16> bytes;
+    if constexpr (from == 8) bytes = __builtin_ia32_pmovqb512_mask((w_vec<i64, L>)v, w_vec<char, 16>{}, -1);
+    else bytes = __builtin_ia32_pmovdb256_mask((w_vec<int, L>)v, w_vec<char, 16>{}, -1);
+    return __builtin_bit_cast(w_vec<T, L>, ((w_vec<i64, 2>)bytes)[0]);
+  }
+#endif
+  if constexpr (!w_integral<w_elem<V>> && w_integral<T> && sizeof(T) <= 2) {
+    constexpr bool narrow = (T)-1 < 0 || sizeof(T) == 2;
+    if constexpr (narrow) return w_cut<T>(w_cast<int>(v));
+    else return w_cut<T>(w_cast<long>(v));
+  } else return w_convert<T>(v);
+}
 template <class M, class V> W_INLINE V w_select(M m, V a, V b) { return (vm_mask<V>)w_cast<w_elem<vm_mask<V>>>(m) ? a : b; }
 // What is the same in all lanes, in one.
 template <class V> W_INLINE auto w_one(V v) { return w_vec<w_elem<V>, 1>{v[0]}; }
@@ -168,7 +190,7 @@ template <> struct w_mem<w_bf16> {
   template <class V> W_INLINE w_vec<unsigned short, w_lanes<V>> down(V v) {  // to nearest, ties to even
     typedef w_vec<unsigned, w_lanes<V>> I;
     const I b = (I)v, r = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
-    return w_cast<unsigned short>((I)(v != v ? (b >> 16) | 0x40 : r));
+    return w_cut<unsigned short>((I)(v != v ? (b >> 16) | 0x40 : r));
   }
 };
 template <> struct w_mem<w_moved_bf16> {
@@ -176,7 +198,7 @@ template <> struct w_mem<w_moved_bf16> {
   template <class R> W_INLINE w_vec<float, w_lanes<R>> up(R r) { return w_mem<w_bf16>::up(r); }
   template <class V> W_INLINE w_vec<unsigned short, w_lanes<V>> down(V v) {
     typedef w_vec<unsigned, w_lanes<V>> I;
-    return w_cast<unsigned short>((I)v >> 16);
+    return w_cut<unsigned short>((I)v >> 16);
   }
 };
 template <> struct w_mem<w_f16> {

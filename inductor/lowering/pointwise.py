@@ -15,7 +15,7 @@ from inductor.lowering.registry import NotLowered, lowering
 from inductor.lowering.value import Value, broadcast, number
 
 PREDICATES = {"isnan": False, "isinf": False, "isfinite": True}  # and what they say of every integer
-DIVISIONS = ("floor_divide", "remainder", "fmod")
+DIVISIONS = {"truncated_quotient": "trunc_divide"} | {name: name for name in ("floor_divide", "remainder", "fmod")}  # ops: rows
 
 
 def operands(graph, *args) -> list[Value]:
@@ -82,7 +82,7 @@ for _name in ("logical_and", "logical_or", "logical_xor"):
     _logical(_name)
 
 
-def _division(name: str) -> None:
+def _division(name: str, row: str) -> None:
     @lowering(name)
     def lower(graph, a, b):
         values = operands(graph, a, b)
@@ -91,11 +91,11 @@ def _division(name: str) -> None:
             raise NotLowered(f"{name} of bool")
         if x.dtype not in FLOATS:
             y = graph.verified(nodes.nonzero(y, graph.check("other")), graph.sizes(graph.out))  # (nothing may be divided by 0)
-        return Value(graph.sizes(graph.out), graph.out.dtype.name, apply(name, x, y))
+        return Value(graph.sizes(graph.out), graph.out.dtype.name, apply(row, x, y))
 
 
-for _name in DIVISIONS:
-    _division(_name)
+for _name, _row in DIVISIONS.items():
+    _division(_name, _row)
 
 
 @lowering("conj_physical")

@@ -29,10 +29,11 @@ def wrapped(numbers, dtype):
 
 
 def exact(values, divisor):
-    """(floor, remainder, fmod) in Python's integers."""
+    """(floor, remainder, fmod, quotient towards zero) in Python's integers."""
     wide = [int(v) for v in values]
     fmod = [abs(v) % abs(divisor) * (1 if v >= 0 else -1) for v in wide]
-    return [v // divisor for v in wide], [v % divisor for v in wide], fmod
+    cut = [abs(v) // abs(divisor) * (1 if (v >= 0) == (divisor > 0) else -1) for v in wide]
+    return [v // divisor for v in wide], [v % divisor for v in wide], fmod, cut
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -43,7 +44,7 @@ def test_integers_divided_by_a_constant(name):
             continue
         values = integers(dtype, divisor)
         weft.compiler.reset()
-        f = weft.compile(lambda x, d=divisor: (x // d, x % d, weft.fmod(x, d)))
+        f = weft.compile(lambda x, d=divisor: (x // d, x % d, weft.fmod(x, d), weft.div(x, d, rounding_mode="trunc")))
         got = [r.numpy() for r in f(weft.from_numpy(values))]
         for result, expected in zip(got, exact(values, divisor)):
             np.testing.assert_array_equal(result, wrapped(expected, dtype), err_msg=f"{name} by {divisor}")

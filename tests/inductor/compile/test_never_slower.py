@@ -223,6 +223,26 @@ def test_functions_that_take_long_decide_how_many_lanes_there_are(monkeypatch):
     np.testing.assert_allclose(weft.compile(lambda i: weft.asinh(i))(i).numpy(), np.arcsinh(np.arange(100)), rtol=1e-6)
 
 
+def test_a_quotient_towards_zero_is_one_division(monkeypatch):
+    x, d = weft.arange(-500, 500), weft.tensor(7)
+    f = lambda x, d: weft.div(x, d, rounding_mode="trunc")
+    text = sources(monkeypatch, f, x, d)
+    assert "w_truncdiv(" in text and "w_fmod(" not in text and "w_floordiv(" not in text
+    assert weft.equal(weft.compile(f)(x, d), f(x, d))
+    for g in (f, lambda x, d: (f(x, d), x)[1]):  # (raises though nobody reads it)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            weft.compile(g)(x, d * 0)
+
+
+@pytest.mark.parametrize("given", ["int64", "int32", "float64", "float32"])
+@pytest.mark.parametrize("wanted", ["int8", "uint8", "int16", "uint16"])
+def test_numbers_are_cut_to_few_bits_at_once(monkeypatch, given, wanted):
+    x = weft.arange(-1000, 1003).to(getattr(weft, given)) * (3 if "int" in given else 0.7)
+    f = lambda x: x.to(getattr(weft, wanted))
+    assert "w_cut<" in sources(monkeypatch, f, x)
+    assert weft.equal(weft.compile(f)(x), f(x))
+
+
 def test_vectors_do_not_run_along_few_elements_that_indices_divide():
     """Each would compute its places anew for a quarter of its lanes: rows of a transposed convolution, 0.45 ms instead of 27."""
     i0, i1 = sym("i0"), sym("i1")

@@ -177,6 +177,21 @@ def test_elements_along_the_last_dim_are_selected_by_the_op(steps):
         assert len(steps) == 1 and weft.equal(got, g(x, i))
 
 
+def test_elements_are_added_along_the_last_dim_by_the_op(steps):
+    x, i, source = weft.randn(30, 40), weft.randint(0, 40, (50,)), weft.randn(30, 50)
+    f = lambda x, i, source: x.index_add(1, i, source)
+    _, got = compiled(f, x, i, source)
+    assert steps == ["index_add"] and weft.equal(got, f(x, i, source))
+    others = (
+        lambda x, i, source: x.index_add(1, i, source) + 1,
+        lambda x, i, source: x.index_add(1, i, source + 1),
+        lambda x, i, source: x.index_add(0, i[:30] % 30, source[:, :40]),
+    )
+    for g in others:
+        _, got = compiled(g, x, i, source)
+        assert len(steps) == 1 and weft.equal(got, g(x, i, source))
+
+
 def test_triangles_of_long_rows_are_the_op():
     f = lambda x: x.tril(1)
     for side, expected in ((100, 0), (20, 1)):

@@ -98,13 +98,13 @@ static PyObject *entry_function(CompiledFunction *self, Entry *entry) {
 }
 
 // A hit on an entry with code: a function of that code runs it; only foreign Python in it needs the hook.
-static PyObject *run_code(CompiledFunction *self, Entry *entry, PyObject *const *args, size_t nargsf) {
+static PyObject *run_code(CompiledFunction *self, PyObject *config, Entry *entry, PyObject *const *args, size_t nargsf) {
   PyObject *function = entry_function(self, entry);
   if (!function) return NULL;
   Py_INCREF(function);
   PyObject *result;
   if (entry->opens_window) {
-    Window window(self->config, entry->code); // the frame of this very code passes
+    Window window(config, entry->code); // the frame of this very code passes
     result = PyObject_Vectorcall(function, args, nargsf, NULL);
   } else {
     result = call_uncaptured(function, args, nargsf, NULL);
@@ -114,13 +114,13 @@ static PyObject *run_code(CompiledFunction *self, Entry *entry, PyObject *const 
 }
 
 // The call whose guards passed. Steals `entry`.
-static inline PyObject *run_entry(CompiledFunction *self, Entry *entry, PyObject *const *regs, PyObject *const *args,
-                                  size_t nargsf) {
+static inline PyObject *run_entry(CompiledFunction *self, PyObject *config, Entry *entry, PyObject *const *regs,
+                                  PyObject *const *args, size_t nargsf) {
   PyObject *result;
   if (entry->eager) {
     result = call_uncaptured((PyObject *)self->function, args, nargsf, NULL);
   } else if (entry->code) {
-    result = run_code(self, entry, args, nargsf);
+    result = run_code(self, config, entry, args, nargsf);
   } else {
     bool rerun;
     result = run_direct(entry, regs, &rerun);
@@ -131,14 +131,16 @@ static inline PyObject *run_entry(CompiledFunction *self, Entry *entry, PyObject
 }
 
 // `looked`: this frame was looked at already, so that the hook lets it pass.
-static PyObject *run_open(CompiledFunction *self, PyObject *const *args, size_t nargsf, PyObject *kwnames, bool looked) {
-  Window window(self->config, looked ? self->code : NULL);
+static PyObject *run_open(CompiledFunction *self, PyObject *config, PyObject *const *args, size_t nargsf, PyObject *kwnames,
+                          bool looked) {
+  Window window(config, looked ? self->code : NULL);
   return PyObject_Vectorcall((PyObject *)self->function, args, nargsf, kwnames);
 }
 
-static PyObject *miss(CompiledFunction *self, PyObject *const *args, size_t nargsf);
+static PyObject *miss(CompiledFunction *self, PyObject *config, PyObject *const *args, size_t nargsf);
 
-static inline PyObject *call_captured(CompiledFunction *self, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+static inline PyObject *call_captured(CompiledFunction *self, PyObject *config, PyObject *const *args, size_t nargsf,
+                                      PyObject *kwnames);
 
 // A call that is left to Python, or under a stance that is not the default.
 __attribute__((noinline)) static PyObject *call_unusual(CompiledFunction *self, PyObject *const *args, size_t nargsf,
@@ -147,13 +149,11 @@ __attribute__((noinline)) static PyObject *call_unusual(CompiledFunction *self, 
     if (self->otherwise) return PyObject_Vectorcall(self->otherwise, args, nargsf, kwnames);
     return call_uncaptured((PyObject *)self->function, args, nargsf, kwnames);
   }
-  if (!forced || !compiler) return call_captured(self, args, nargsf, kwnames);
+  if (!forced || !compiler) return call_captured(self, self->config, args, nargsf, kwnames);
   PyObject *config = PyObject_CallMethod(compiler, "forced_config", "O", self->config);
   if (!config) return NULL;
-  std::swap(self->config, config); // for the time of the call: stances are the process's, so are calls meanwhile
   Py_INCREF(self);
-  PyObject *result = call_captured(self, args, nargsf, kwnames);
-  std::swap(self->config, config);
+  PyObject *result = call_captured(self, config, args, nargsf, kwnames);
   Py_DECREF(self);
   Py_DECREF(config);
   return result;
@@ -163,10 +163,12 @@ static PyObject *call(PyObject *callable, PyObject *const *args, size_t nargsf, 
   CompiledFunction *self = (CompiledFunction *)callable;
   if (__builtin_expect(self->config == Py_None || stance != kCompile || forced, 0))
     return call_unusual(self, args, nargsf, kwnames);
-  return call_captured(self, args, nargsf, kwnames);
+  return call_captured(self, self->config, args, nargsf, kwnames);
 }
 
-static inline PyObject *call_captured(CompiledFunction *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+// `config`: what the call is compiled for, the function's own unless a stance says another.
+static inline PyObject *call_captured(CompiledFunction *self, PyObject *config, PyObject *const *args, size_t nargsf,
+                                      PyObject *kwnames) {
   if ((PyObject *)self->code != self->function->func_code && !refresh_code(self)) return NULL;
   PyCodeObject *code = self->code;
   constexpr int kNotPlain = CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
@@ -174,26 +176,27 @@ static inline PyObject *call_captured(CompiledFunction *self, PyObject *const *a
                !(code->co_flags & kNotPlain);
   if (self->otherwise && (!plain || self->state->kind == kSkip || self->state->kind == kSkipRecursive))
     return PyObject_Vectorcall(self->otherwise, args, nargsf, kwnames);
-  if (!plain || self->state->kind == kSkip) return run_open(self, args, nargsf, kwnames, false);
+  if (!plain || self->state->kind == kSkip) return run_open(self, config, args, nargsf, kwnames, false);
   if (self->state->kind == kSkipRecursive) return call_uncaptured((PyObject *)self->function, args, nargsf, kwnames);
   PyObject *inline_regs[256], **regs = inline_regs;
   std::vector<PyObject *> spill;
   Owned owned;
-  Entry *entry = find_entry(self->state, self->config, args, self->function, spill, regs, owned);
-  if (!entry) return miss(self, args, nargsf);
-  return run_entry(self, entry, regs, args, nargsf);
+  Entry *entry = find_entry(self->state, config, args, self->function, spill, regs, owned);
+  if (!entry) return miss(self, config, args, nargsf);
+  return run_entry(self, config, entry, regs, args, nargsf);
 }
 
-__attribute__((noinline)) static PyObject *miss(CompiledFunction *self, PyObject *const *args, size_t nargsf) {
+__attribute__((noinline)) static PyObject *miss(CompiledFunction *self, PyObject *config, PyObject *const *args,
+                                                size_t nargsf) {
   if (self->otherwise) return PyObject_Vectorcall(self->otherwise, args, nargsf, NULL);
   int made = 0;
   PyObject *expected = NULL;
   {
     Mode mode = tls.mode;
     tls.mode = stance; // may_compile and compile_frame ask this thread's mode
-    Permission permission = may_compile(self->state, self->code, self->config);
+    Permission permission = may_compile(self->state, self->code, config);
     if (permission == kYes)
-      made = compile_frame(self->state, self->code, self->function, args, self->config, &expected);
+      made = compile_frame(self->state, self->code, self->function, args, config, &expected);
     else if (permission != kNo)
       made = permission == kError ? -1 : 2;
     tls.mode = mode;
@@ -202,20 +205,20 @@ __attribute__((noinline)) static PyObject *miss(CompiledFunction *self, PyObject
   if (self->state->kind == kSkipRecursive || made == 2) {
     PyObject *code = Py_NewRef(self->code); // a call may exchange it
     PyObject *result = call_uncaptured((PyObject *)self->function, args, nargsf, NULL);
-    result = check_raised(result, expected, (PyCodeObject *)code, self->config);
+    result = check_raised(result, expected, (PyCodeObject *)code, config);
     Py_DECREF(code);
     return result;
   }
-  if (!made) return run_open(self, args, nargsf, NULL, true);
+  if (!made) return run_open(self, config, args, nargsf, NULL, true);
   PyObject *inline_regs[256], **regs = inline_regs;
   std::vector<PyObject *> spill;
   Owned owned;
-  Entry *entry = find_entry(self->state, self->config, args, self->function, spill, regs, owned);
+  Entry *entry = find_entry(self->state, config, args, self->function, spill, regs, owned);
   if (!entry) {
     if (!tell_inconsistent(self->state, self->code, self->function, args)) return NULL;
-    return run_open(self, args, nargsf, NULL, true);
+    return run_open(self, config, args, nargsf, NULL, true);
   }
-  return run_entry(self, entry, regs, args, nargsf);
+  return run_entry(self, config, entry, regs, args, nargsf);
 }
 
 // ------------------------------------------------------------------------------------- Python type

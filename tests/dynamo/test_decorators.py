@@ -1,6 +1,7 @@
 """What users say about their functions, and how compiled functions are told to behave."""
 
 import io
+import threading
 from dataclasses import dataclass
 
 import pytest
@@ -284,6 +285,40 @@ def test_symbolic_trace_of_compiled_functions():
         weft.fx.symbolic_trace(compiled)
     with config.patch(error_on_nested_fx_trace=False):
         assert weft.fx.symbolic_trace(compiled)(x).tolist() == [2, 2, 2]
+
+
+def test_a_backend_is_forced_for_the_calls_of_each_thread():
+    """Whichever ends first: the function is compiled as it was told to again once the stance is left."""
+    inside, go_on = ([threading.Event() for _ in range(2)] for _ in range(2))
+
+    @weft.compiler.disable
+    def wait(i):
+        inside[i].set()
+        assert go_on[i].wait(60)
+
+    def f(x, i):
+        wait(i)
+        return x + i
+
+    counter, own = CompileCounter(), CompileCounter()
+    compiled = weft.compile(f, backend=own)
+    found = [None, None]
+
+    def call(i):
+        found[i] = compiled(weft.ones(2), i).tolist()
+
+    with weft.compiler.set_stance(force_backend=counter):
+        threads = [threading.Thread(target=call, args=(i,)) for i in range(2)]
+        for thread, event in zip(threads, inside, strict=True):
+            thread.start()
+            assert event.wait(60)
+        for thread, event in zip(threads, go_on, strict=True):
+            event.set()
+            thread.join()
+    assert found == [[1.0, 1.0], [2.0, 2.0]] and own.frame_count == 0
+    forced = counter.frame_count
+    call(0)
+    assert own.frame_count == 1 and counter.frame_count == forced
 
 
 def test_a_stance_without_recompilations():

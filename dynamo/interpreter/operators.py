@@ -285,9 +285,14 @@ def key(frame, value: Variable, stored: int | None = None) -> Any:
         return HashedKey(frame.output, value, hash_value(frame, value) if stored is None else stored)
     if isinstance(value, TupleVariable):
         return tuple([key(frame, v) for v in value.unpack(frame)])
-    referent = getattr(value, "referent", frame.values.NONE).realize(frame)  # of a weak reference that is alive
+    reference: Any = value
+    referent = getattr(reference, "referent", frame.values.NONE).realize(frame)  # of a weak reference that is alive
     if not referent.is_same(frame.values.NONE):
+        if frame.world.on_class(referent.python_type(), "__hash__") is None:
+            raise value.unsupported("hash(), which it may have kept from before,")
         inner = key(frame, referent)
+        if type(inner) is IdentityKey:
+            reference.keep_hash()
         return WeakKey(inner.variable) if type(inner) is IdentityKey else (WeakKey, inner)
     return value.hash_key()
 

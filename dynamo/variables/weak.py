@@ -33,6 +33,15 @@ class WeakReference(TrueVariable):
             raise self.unsupported("a call with arguments")
         return self.referent.realize(frame)
 
+    def keep_hash(self) -> None:
+        """Python hashes the reference here, which keeps that hash whatever becomes of the class of what it refers to."""
+        real = self.value
+        if real is None and self.cls is weakref.ref and not self.given:
+            referent = getattr(self.referent, "value", None)
+            real = None if referent is None or self.referent.source is None else weakref.ref(referent)  # (there is but one)
+        if real is not None:
+            hash(real)
+
     def getattr(self, frame, name):
         if name == "key" and self.cls is weakref.KeyedRef:
             return self.given[1] if self.source is None else frame.world.attribute(self.value, self.source, "key")

@@ -118,3 +118,32 @@ def test_a_key_that_comes_is_guarded():
     assert f(weft.ones(1), a).item() == 9 and counter.frame_count == 2
     del d[a]
     assert f(weft.ones(1), a).item() == 0 and counter.frame_count == 2
+
+
+def test_a_reference_keeps_the_hash_that_it_had_once():
+    class Compared(Thing):
+        def __eq__(self, other):  # (so that objects have no hash)
+            return self is other
+
+    thing = Thing(1)
+    reference, d = weakref.ref(thing), weakref.WeakKeyDictionary({thing: 5})
+    f = weft.compile(lambda x: (x + d[thing], reference() is thing), backend="eager")
+    assert f(weft.ones(1))[0].item() == 6
+    thing.__class__ = Compared
+    assert f(weft.ones(1))[0].item() == 6
+    thing.__class__ = Thing
+    assert f(weft.ones(1))[0].item() == 6
+
+
+def test_a_reference_that_was_never_hashed_is_refused_where_objects_are():
+    class Compared(Thing):
+        def __eq__(self, other):
+            return self is other
+
+    thing = Thing(1)
+    d = weakref.WeakKeyDictionary({thing: 5})
+    thing.__class__ = Compared
+    f = weft.compile(lambda x: x + d[thing], backend="eager")
+    for _ in range(2):
+        with pytest.raises(TypeError, match="unhashable type: 'Compared'"):
+            f(weft.ones(1))

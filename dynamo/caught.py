@@ -6,6 +6,7 @@ the op raises, so it is said to them here that the call is to be made again, whe
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from aten.fx.targets import is_op, item, set_default_dtype, set_grad_enabled
 from aten.refusals import may_refuse
 from dynamo import breaks
 from dynamo.breaks import Unsupported
-from dynamo.trace_rules import is_library
+from dynamo.trace_rules import is_library, is_library_name
 from dynamo.variables.base import NULL
 
 CAUGHT = "caught"  # in the meta of nodes, and of graphs that have one (`Frame.is_caught`)
@@ -26,11 +27,22 @@ CAUGHT = "caught"  # in the meta of nodes, and of graphs that have one (`Frame.i
 def note(output: Any, frame: Any, node: Any) -> None:
     """Remember of the node of an op that the program handles what it raises, if it may raise. A break where the graph has written
     what others see: it could not be run again."""
-    if not may_refuse(node) or not _is_handled(frame):
+    if not (may_refuse(node) or _is_custom(node)) or not _is_handled(frame):
         return
     if output.mutated and not output.options.fullgraph:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{node.target.name}, which may raise what the program handles, behind a write")
     node.meta[CAUGHT] = True
+
+
+def refuse_call(frame: Any, name: str) -> None:
+    """A break at a call of what the program has written, and nobody looks into, whose errors it handles: what the call did until it
+    raised would be done twice."""
+    if not frame.output.options.fullgraph and _is_handled(frame):
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{name}, which may raise what the program handles")
+
+
+def _is_custom(node: Any) -> bool:
+    return is_op(node.target) and "library" in node.target.tags
 
 
 def _is_handled(frame: Any) -> bool:
@@ -56,7 +68,13 @@ def _passes_on(frame: Any, handler: Any) -> bool:
         return False
     leave = next((v for v in reversed(frame.stack[: handler.depth]) if v is not NULL), None)
     manager = getattr(leave, "object", None)
-    return manager is not None and is_library(manager.python_type())
+    if manager is None:
+        return False
+    cls = manager.python_type()
+    if cls is contextlib._GeneratorContextManager:  # (which shows the exception to its generator)
+        within = getattr(manager.getattr(frame, "gen"), "frame", None)
+        return within is not None and is_library_name(within.globals.get("__name__", ""))
+    return is_library(cls) and (cls.__module__ != "contextlib" or cls is contextlib.nullcontext)
 
 
 def note_bodies(node: Any, bodies: Iterable[Any]) -> None:
@@ -99,12 +117,13 @@ def _versions(inputs: tuple) -> list[Any]:
 
 def told_to_python(graph: Any, compiled: Callable) -> Callable:
     """A compiled graph that raises GraphFailed where an op raises that the program may handle."""
-    if "_runner" in type(compiled).__module__:  # (a Program raises it itself)
-        return compiled
     nodes = list(_calls(graph))
     if any(map(_may_change_things, nodes)):
         return compiled
     may_write = any(is_op(n.target) and writes(n) for n in nodes)
+    is_program = "_runner" in type(compiled).__module__  # which raises it itself, but for what others have written
+    if is_program and (may_write or not any(CAUGHT in n.meta and _is_custom(n) for n in nodes)):
+        return compiled
 
     def run(*inputs: Any) -> Any:
         state = _native.default_generator.get_state()

@@ -66,6 +66,10 @@ def is_object(frame: Any, v: Any) -> bool:
 
 def record_call(frame: Any, fn: Callable, args: list, kwargs: dict) -> Any:
     """One node that calls fn(*args, **kwargs), which is not looked into; run on stand-ins, to know what it returns."""
+    if frame.is_caught():
+        from dynamo import caught  # (what few programs ask for)
+
+        caught.refuse_call(frame, fn.__name__)
     if any(is_object(frame, v) for v in (*args, *kwargs.values())):
         call, leaves = taken_apart(frame, fn, args, kwargs)
         return record_call(frame, call, leaves, {})

@@ -39,6 +39,10 @@ def call(frame: Any, custom: CustomOp, args: list[Variable], kwargs: dict[str, V
     if custom.writer is None:
         result = output.record(frame, custom.op, args, kwargs)
         return _nested(frame, custom, result) if custom._nested else result
+    if frame.is_caught():
+        from dynamo import caught  # (what few programs ask for)
+
+        caught.refuse_call(frame, custom.name)
     schema = custom.writer.schema
     named = {**dict(zip((p.name for p in schema.params), args)), **kwargs}
     written = [v for i in custom.mutates for v in _tensors(frame, named.get(schema.params[i].name))]

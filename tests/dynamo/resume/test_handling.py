@@ -1,5 +1,6 @@
 """Graph breaks where an exception is being handled: results, what `sys.exc_info` and contexts say, tracebacks."""
 
+import contextlib
 import sys
 import traceback
 
@@ -247,3 +248,95 @@ def test_a_write_between_an_error_that_is_handled_and_one_that_is_not_is_done_on
             except IndexError:
                 assert j == 7
         assert ours.tolist() == theirs.tolist()
+
+
+@contextlib.contextmanager
+def forgiving(log):
+    try:
+        yield
+    except IndexError as e:
+        log.append(str(e))
+
+
+def suppressed(x, i, log):
+    with contextlib.suppress(IndexError), weft.no_grad():
+        x = x[i] + 1
+    return x * 2
+
+
+def within_a_generator(x, i, log):
+    with forgiving(log):
+        x = x[i] + 1
+    return x * 2
+
+
+def on_a_stack(x, i, log):
+    with contextlib.ExitStack() as stack:
+        stack.callback(log.append, "left")
+        stack.enter_context(forgiving(log))
+        x = x[i] + 1
+    return x * 2
+
+
+@weft.library.custom_op("handling::picked", mutates_args=())
+def picked(x: weft.Tensor, i: weft.Tensor) -> weft.Tensor:
+    return x[i].clone()
+
+
+@picked.register_fake
+def _(x, i):
+    return weft.empty(i.shape[0])
+
+
+@weft.library.custom_op("handling::counted", mutates_args={"x"})
+def counted(x: weft.Tensor, i: weft.Tensor) -> None:
+    x[0] += 1
+    x[i] += 1
+
+
+@weft._dynamo.allow_in_graph
+def allowed(x, i):
+    return x[i] + 1
+
+
+def by_a_custom_op(x, i, log):
+    try:
+        return picked(x, i) * 2
+    except IndexError as e:
+        log.append(str(e))
+        return x + 5
+
+
+def by_a_custom_op_that_writes(x, i, log):
+    try:
+        counted(x, i)
+    except IndexError as e:
+        log.append(str(e))
+    return x + 5
+
+
+def by_an_allowed_function(x, i, log):
+    try:
+        return allowed(x, i) * 2
+    except IndexError as e:
+        log.append(str(e))
+        return x + 5
+
+
+HANDLED_OTHERWISE = [
+    suppressed, within_a_generator, on_a_stack, by_a_custom_op, by_a_custom_op_that_writes, by_an_allowed_function,
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("function", HANDLED_OTHERWISE)
+def test_errors_of_what_is_not_looked_into_and_handlers_that_are_managers(function, backend):
+    compiled = weft.compile(function, backend=backend)
+    told: list[list] = []
+    for run in (compiled, function):
+        told.append([])
+        for i in (1, 9, 0, 8):
+            x = weft.ones(4)
+            told[-1].append((run(x, weft.tensor([i]), told[-1]).tolist(), x.tolist()))
+    assert told[0] == told[1]

@@ -6,12 +6,12 @@
 #include "loops.h"
 #include "op.h"
 #include "released.h"
+#include "statistics.h"
+#include "strips.h"
 
 namespace weft {
 
 namespace {
-
-constexpr int64_t kGrain = 16384;
 
 // Contiguous, same sizes and dtype.
 bool alike(const WeftTensor *a, const WeftTensor *b) {
@@ -73,13 +73,26 @@ PyObject *softmax_backward(PyObject *, PyObject *const *args, Py_ssize_t nargs) 
   int64_t dim;
   if (nargs != 4 || !exact_int(args[2], &dim)) return PyErr_Format(PyExc_TypeError, "softmax_backward(g, out, dim, log)");
   WeftTensor *g = plain(args[0]), *out = plain(args[1]);
-  if (!alike(g, out) || !out->numel || dim != WEFT_NDIM(out) - 1) Py_RETURN_NOTIMPLEMENTED;
+  if (!alike(g, out) || !out->numel || dim < 0 || dim >= WEFT_NDIM(out)) Py_RETURN_NOTIMPLEMENTED;
   WeftSoftmaxBackward kernel = (args[3] == Py_True ? weft_kernels.log_softmax_backward : weft_kernels.softmax_backward)[WEFT_DTYPE(out)];
   if (!kernel) Py_RETURN_NOTIMPLEMENTED;
   Ref gin(empty(out->word, WEFT_NDIM(out), out->sizes, nullptr));
   if (!gin) return nullptr;
-  int64_t n = out->sizes[dim];
-  SoftmaxJob job = {kernel, weft_data(g), weft_data(out), weft_data(as_tensor(gin.get())), n, n * weft_itemsize(WEFT_DTYPE(out))};
+  const int64_t n = out->sizes[dim], item = weft_itemsize(WEFT_DTYPE(out));
+  int64_t m = 1;
+  for (int d = (int)dim + 1; d < WEFT_NDIM(out); d++) m *= out->sizes[d];
+  if (m > 1) {
+    const WeftSoftmaxColumnsBackward columns = weft_statistics.softmax_columns_backward[args[3] == Py_True][WEFT_DTYPE(out)];
+    if (!columns) Py_RETURN_NOTIMPLEMENTED;
+    const char *from = weft_data(g), *y = weft_data(out);
+    char *to = weft_data(as_tensor(gin.get()));
+    share_strips<128>(out->numel / (n * m), n, m, [&](int64_t outer, int64_t first, int64_t count) {
+      const int64_t at = (outer * n * m + first) * item;
+      columns(n, count, from + at, y + at, m * item, to + at);
+    });
+    return gin.release();
+  }
+  SoftmaxJob job = {kernel, weft_data(g), weft_data(out), weft_data(as_tensor(gin.get())), n, n * item};
   const WeftKernelRuntime *runtime = kernel_runtime();
   {
     Released released(out->numel >= 65536);

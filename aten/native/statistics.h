@@ -14,6 +14,8 @@ typedef void (*WeftMoments)(int64_t runs, int64_t n, const char *in, int64_t str
 typedef void (*WeftMomentsColumns)(int64_t n, int64_t m, const char *in, int64_t stride, void *mean, void *squares);
 // softmax or log_softmax of each of m columns of n rows, which stand `stride` bytes apart in `in` and in `out`.
 typedef void (*WeftSoftmaxColumns)(int64_t n, int64_t m, const char *in, int64_t stride, char *out);
+// The derivative by such a softmax's input; g, out and gin lie alike.
+typedef void (*WeftSoftmaxColumnsBackward)(int64_t n, int64_t m, const char *g, const char *out, int64_t stride, char *gin);
 // y = (x - center) * scale + shift over n dense items; the factors are of the type of sums.
 typedef void (*WeftAffine)(int64_t n, const char *x, const void *center, const void *scale, const void *shift, char *y);
 // out[r] = log(sum(exp(x))) of n dense items, for each of `rows` rows `stride` bytes apart.
@@ -30,6 +32,7 @@ typedef struct WeftStatistics {
   WeftMoments moments[WEFT_NUM_DTYPES];
   WeftMomentsColumns moments_columns[WEFT_NUM_DTYPES];
   WeftSoftmaxColumns softmax_columns[2][WEFT_NUM_DTYPES];  // [1]: log_softmax
+  WeftSoftmaxColumnsBackward softmax_columns_backward[2][WEFT_NUM_DTYPES];
   WeftAffine affine[WEFT_NUM_DTYPES];
   WeftLogSumExp logsumexp[WEFT_NUM_DTYPES];
   WeftCumsum cumsum[WEFT_NUM_DTYPES];

@@ -136,6 +136,35 @@ template <class D, bool log> void softmax_columns(int64_t n, int64_t m, const ch
   }
 }
 
+// Sums of 64 rows are added in float64.
+template <class D, bool log> void softmax_columns_backward(int64_t n, int64_t m, const char *g, const char *out, int64_t stride, char *gin) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes, registers = kTall / lanes;
+  const auto at = [&](int64_t i, int64_t j, int64_t valid) { return valid == lanes ? D::load(out + i * stride + j * item) : load_part<D>(out + i * stride + j * item, valid); };
+  for (int64_t j0 = 0; j0 < m; j0 += kTall, g += kTall * item, out += kTall * item, gin += kTall * item) {
+    const int64_t width = m - j0 < kTall ? m - j0 : kTall;
+    alignas(64) V sum[registers];
+    double total[kTall] = {};
+    for (int64_t i0 = 0; i0 < n; i0 += 64) {
+      for (int k = 0; k < registers; k++) sum[k] = V{};
+      for (int64_t i = i0; i < n && i < i0 + 64; i++)
+        each<D>(g + i * stride, width, [&](int64_t j, int64_t k, V v, int64_t valid) {
+          __builtin_prefetch(g + (i + 8) * stride + j * item);
+          if (!log) __builtin_prefetch(out + (i + 8) * stride + j * item);
+          sum[k] = sum[k] + (log ? v : v * at(i, j, valid));
+        });
+      for (int64_t j = 0; j < width; j++) total[j] += sum[j / lanes][j % lanes];
+    }
+    for (int64_t j = 0; j < width; j++) sum[j / lanes][j % lanes] = (L)total[j];
+    for (int64_t i = 0; i < n; i++)
+      each<D>(g + i * stride, width, [&](int64_t j, int64_t k, V v, int64_t valid) {
+        const V y = at(i, j, valid);
+        put<D>(gin + i * stride, j, log ? v - vm_exp(y) * sum[k] : y * (v - sum[k]), valid);
+      });
+  }
+}
+
 template <class D> void affine(int64_t n, const char *x, const void *center, const void *scale, const void *shift, char *y) {
   typedef typename D::V V;
   typedef typename D::Lane L;
@@ -315,6 +344,8 @@ template <class D> void fill(WeftStatistics *s, int d) {
   s->moments_columns[d] = moments_columns<D>;
   s->softmax_columns[0][d] = softmax_columns<D, false>;
   s->softmax_columns[1][d] = softmax_columns<D, true>;
+  s->softmax_columns_backward[0][d] = softmax_columns_backward<D, false>;
+  s->softmax_columns_backward[1][d] = softmax_columns_backward<D, true>;
   s->affine[d] = affine<D>;
   s->logsumexp[d] = logsumexp<D>;
   s->cumsum[d] = cumsum<D>;

@@ -50,6 +50,17 @@ def test_fused_derivatives_are_the_vjps(dtype, tolerance):
     )
 
 
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 2e-6), ("float64", 1e-12), ("bfloat16", 2e-2), ("float16", 3e-3)])
+@pytest.mark.parametrize("dim, sizes", [(0, (150, 141)), (1, (2, 70, 3)), (-2, (3, 1, 5)), (0, (5, 1)), (1, (4, 65, 2, 8))])
+def test_softmax_of_columns_is_one_pass(dim, sizes, dtype, tolerance):
+    (x,) = inputs = (make(*sizes, dtype=dtype),)
+    compare(lambda t: t.softmax(dim), inputs, tolerance)
+    compare(lambda t: t.log_softmax(dim), inputs, tolerance)
+    at = dim % len(sizes)
+    for log in (False, True):
+        assert _native.softmax_backward(x.detach(), x.detach(), at, log) is not NotImplemented
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(causal):
     attention = registry["scaled_dot_product_attention"]

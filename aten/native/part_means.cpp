@@ -1,6 +1,6 @@
 // part_means.cpp: means and maxima of nearly equal parts of the last dims of floats (adaptive pooling), and their derivatives.
 //
-// Parts may share elements. A part's sum goes over its elements in row-major order; of equal elements the first is the largest, of NaN the first NaN.
+// Parts may share elements. A part's rows are added up first, then their sum's elements, to one of four sums in turn; of equal elements the first is the largest, of NaN the first NaN.
 #include <algorithm>
 #include <vector>
 
@@ -42,6 +42,13 @@ struct Parts {
     return true;
   }
 
+  // f(where it begins) for the rows of the parts at (i, j) of the first two dims
+  template <class F> void each_row(int64_t i, int64_t j, F f) const {
+    for (int64_t p = begin(0, i); p < end(0, i); p++)
+      for (int64_t q = begin(1, j); q < end(1, j); q++) f((p * size[1] + q) * size[2]);
+  }
+  int64_t rows(int64_t i, int64_t j) const { return (end(0, i) - begin(0, i)) * (end(1, j) - begin(1, j)); }
+
   // f(which part, its number of elements, the first of a run of them, the run's length) for all runs of all parts
   template <class F> void each(F f) const {
     int64_t part = 0;
@@ -55,38 +62,68 @@ struct Parts {
   }
 };
 
+template <class T> T sum_of(const T *x, int64_t n) {
+  T sums[4] = {};
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (int k = 0; k < 4; k++) sums[k] += x[i + k];
+  for (; i < n; i++) sums[i & 3] += x[i];
+  return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+template <class T> void add(int64_t n, const T *from, T *to) {
+  for (int64_t i = 0; i < n; i++) to[i] += from[i];
+}
+
+// Parts that lie side by side have their rows in common.
 template <class T> struct MeansJob {
   const Parts &parts;
   const T *from;
   T *to;
+  const WeftKernelRuntime *runtime;
 
-  static void forward(void *context, int64_t begin, int64_t end, int64_t) {
+  T *row(int64_t worker) const { return static_cast<T *>(runtime->scratch(worker, parts.size[2] * (int64_t)sizeof(T))); }
+
+  static void forward(void *context, int64_t begin, int64_t end, int64_t worker) {
     const MeansJob &job = *static_cast<MeansJob *>(context);
     const Parts &p = job.parts;
-    for (int64_t r = begin; r < end; r++) {
-      const T *x = job.from + r * p.all_sizes;
-      T *y = job.to + r * p.all_outs;
-      int64_t last = -1, elements = 1;
-      T sum = 0;
-      p.each([&](int64_t part, int64_t count, int64_t at, int64_t length) {
-        if (part != last && last >= 0) y[last] = sum / (T)elements;
-        if (part != last) sum = 0, last = part, elements = count;
-        for (int64_t i = 0; i < length; i++) sum += x[at + i];
-      });
-      if (last >= 0) y[last] = sum / (T)elements;
-    }
+    const int64_t width = p.size[2];
+    T *const row = job.row(worker), *y = job.to + begin * p.all_outs;
+    for (int64_t r = begin; r < end; r++)
+      for (int64_t i = 0; i < p.out[0]; i++)
+        for (int64_t j = 0; j < p.out[1]; j++) {
+          const int64_t rows = p.rows(i, j);
+          const T *sums = nullptr;
+          p.each_row(i, j, [&](int64_t at) {
+            const T *x = job.from + r * p.all_sizes + at;
+            if (sums) add(width, x, row);
+            else if (rows > 1) std::copy(x, x + width, row);
+            sums = rows > 1 ? row : x;
+          });
+          for (int64_t k = 0; k < p.out[2]; k++) {
+            const int64_t length = p.end(2, k) - p.begin(2, k);
+            *y++ = sum_of(sums + p.begin(2, k), length) / (T)(rows * length);
+          }
+        }
   }
-  static void backward(void *context, int64_t begin, int64_t end, int64_t) {
+  static void backward(void *context, int64_t begin, int64_t end, int64_t worker) {
     const MeansJob &job = *static_cast<MeansJob *>(context);
     const Parts &p = job.parts;
+    const int64_t width = p.size[2];
+    T *const row = job.row(worker);
+    const T *g = job.from + begin * p.all_outs;
     for (int64_t r = begin; r < end; r++) {
-      const T *g = job.from + r * p.all_outs;
       T *to = job.to + r * p.all_sizes;
       std::fill(to, to + p.all_sizes, T(0));
-      p.each([&](int64_t part, int64_t count, int64_t at, int64_t length) {
-        const T share = g[part] / (T)count;
-        for (int64_t i = 0; i < length; i++) to[at + i] += share;
-      });
+      for (int64_t i = 0; i < p.out[0]; i++)
+        for (int64_t j = 0; j < p.out[1]; j++) {
+          const int64_t rows = p.rows(i, j);
+          std::fill(row, row + width, T(0));
+          for (int64_t k = 0; k < p.out[2]; k++) {
+            const T share = *g++ / (T)(rows * (p.end(2, k) - p.begin(2, k)));
+            for (int64_t x = p.begin(2, k); x < p.end(2, k); x++) row[x] += share;
+          }
+          p.each_row(i, j, [&](int64_t at) { add(width, row, to + at); });
+        }
     }
   }
 };
@@ -102,7 +139,7 @@ template <bool back> PyObject *means_kernel(PyObject *, PyObject *const *args, P
   if (!kept) return PyErr_Occurred() ? nullptr : not_for_these();
   const auto run = [&](auto zero) {
     typedef decltype(zero) T;
-    MeansJob<T> job = {parts, reinterpret_cast<const T *>(weft_data(as_tensor(kept.get()))), reinterpret_cast<T *>(weft_data(out))};
+    MeansJob<T> job = {parts, reinterpret_cast<const T *>(weft_data(as_tensor(kept.get()))), reinterpret_cast<T *>(weft_data(out)), kernel_runtime()};
     const int64_t whole = (back ? out : given)->numel;
     Loop::parallel(whole, parts.outer, parts.all_sizes, back ? MeansJob<T>::backward : MeansJob<T>::forward, &job);
   };

@@ -25,6 +25,30 @@ def test_adaptive_max_pool2d(out, dynamic):
         np.testing.assert_array_equal(np.take_along_axis(flat, places.reshape(2, 3, -1), 2), values.reshape(2, 3, -1))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(
+    "sizes, outs",
+    [((2, 3, 101), (3,)), ((2, 3, 7, 13), (3, 5)), ((2, 3, 1, 9), (1, 2)), ((3, 2, 3), (5, 2)), ((2, 2, 5, 7, 9), (2, 3, 4))],
+)
+def test_means_of_unequal_parts_and_their_gradients(sizes, outs, dtype):
+    rng = np.random.default_rng(0)
+    n = len(outs)
+    x = rng.normal(size=sizes).astype(dtype)
+    leaf = weft.from_numpy(x).requires_grad_()
+    found = getattr(weft.nn.functional, f"adaptive_avg_pool{n}d")(leaf, outs if n > 1 else outs[0])
+    g = rng.normal(size=tuple(found.shape)).astype(dtype)
+    (grown,) = weft.autograd.grad(found, leaf, weft.from_numpy(g))
+    expected, back = np.zeros(g.shape), np.zeros(x.shape)
+    for at in np.ndindex(*outs):
+        part = tuple(slice(i * size // out, -(-(i + 1) * size // out)) for i, size, out in zip(at, sizes[-n:], outs))
+        whole = x[(..., *part)]
+        expected[(..., *at)] = whole.mean(tuple(range(-n, 0)), dtype="f8")
+        back[(..., *part)] += g[(..., *at, *[None] * n)] / np.prod(whole.shape[-n:])
+    tolerance = 1e-6 if dtype == "f4" else 1e-15
+    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(grown.numpy(), back, rtol=tolerance, atol=tolerance)
+
+
 WINDOWS = [(2, 2, 0, 1), (3, 2, 1, 1), (3, 1, 1, 2), (2, 3, 0, 1), ((2, 3), (1, 2), (0, 1), 1), (4, 4, 2, 1)]
 
 

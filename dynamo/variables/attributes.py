@@ -19,6 +19,7 @@ from dynamo import breaks
 from dynamo.breaks import Raised, Unsupported
 from dynamo.source import Source
 from dynamo.variables.base import NULL, Variable
+from dynamo.variables.raising import run_python
 from dynamo.variables.storage import Storage
 
 C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
@@ -333,6 +334,16 @@ def load_plainly(frame, obj: Variable, name: str) -> Variable:
         if found is None:
             raise no_attribute(frame, obj, name)
     return bind(frame, found, obj, frame.world.known(cls))
+
+
+def name_given(frame, name: Variable, function: Callable = getattr) -> str:
+    """The name of an attribute that `function`, getattr() or the like, is given as a value: Python refuses what is no text."""
+    if not issubclass(name.python_type(), str):
+        run_python(frame, function, STAND_IN, name.example(), *([None] if function in SETTERS else []))
+    return name.as_python()
+
+
+SETTERS = (setattr, object.__setattr__)
 
 
 def store(frame, obj: Variable, name: str, value: Variable) -> None:

@@ -431,7 +431,7 @@ def _declare_operators() -> None:
             declare(row.inplace_dunder, lambda self, frame, other, row=row: self.binary(frame, row.inplace, other))
             declare(row.reflected, lambda self, frame, other, row=row: self.reflected(frame, row.function, other))
     for op, unary in UNARY.items():
-        rule = method(unary.dunder)(lambda self, frame, op=op: self.unary(frame, op))
+        rule = method(unary.dunder)(lambda self, frame, *, op=op: self.unary(frame, op))
         setattr(Variable, f"operator{unary.dunder}", rule)
     collect_rules(Variable)
 

@@ -145,17 +145,9 @@ def hash_(frame, value):
     return ConstantVariable(frame.ops.hash_value(frame, value))
 
 
-def attribute_name(frame, name: Variable, function: Callable = getattr) -> str:
-    """The name given to getattr() and the like."""
-    if not issubclass(name.python_type(), str):
-        args = (object(), name.example(), *([None] if function is setattr else []))
-        run_python(frame, function, *args)
-    return name.as_python()
-
-
 @builtin(getattr)
 def getattr_(frame, obj, name, default=None, /):
-    text = attribute_name(frame, name)
+    text = attributes.name_given(frame, name)
     try:
         return obj.getattr(frame, text)
     except Raised as r:
@@ -169,17 +161,17 @@ def getattr_(frame, obj, name, default=None, /):
 
 @builtin(hasattr)
 def hasattr_(frame, obj, name, /):
-    return obj.hasattr(frame, attribute_name(frame, name, hasattr))
+    return obj.hasattr(frame, attributes.name_given(frame, name, hasattr))
 
 
 @builtin(setattr)
 def setattr_(frame, obj, name, value, /):
-    obj.setattr(frame, attribute_name(frame, name, setattr), value)
+    obj.setattr(frame, attributes.name_given(frame, name, setattr), value)
 
 
 @builtin(delattr)
 def delattr_(frame, obj, name, /):
-    obj.delattr(frame, attribute_name(frame, name, delattr))
+    obj.delattr(frame, attributes.name_given(frame, name, delattr))
 
 
 @builtin(vars)

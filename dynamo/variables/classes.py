@@ -121,9 +121,9 @@ class ClassVariable(TrueVariable):
             claimed = attributes.claimed_class(frame, args[0]) if asks and not answer else None
             return frame.values.boolean(answer or (claimed is not None and frame.world.inherits(claimed, self.value)))
         if name == "__getattribute__":
-            return self.getattr_plainly(frame, args[0].as_python())
+            return self.getattr_plainly(frame, attributes.name_given(frame, args[0], object.__getattribute__))
         if descriptor is type.__dict__["__setattr__"]:
-            storage_of(frame, self).write(frame, args[0].as_python(), args[1])
+            storage_of(frame, self).write(frame, attributes.name_given(frame, args[0], object.__setattr__), args[1])
             return frame.values.NONE
         raise self.unsupported(f"method {name}")
 

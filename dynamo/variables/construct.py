@@ -15,7 +15,7 @@ from dynamo.breaks import NotConstant, Unsupported
 from dynamo.real_objects import is_plain_key
 from dynamo.variables.attributes import bind, find, find_function
 from dynamo.variables.base import Variable
-from dynamo.variables.exception import made_by_c
+from dynamo.variables.exception import check_keywords, made_by_c
 from dynamo.variables.mapping import check_factory
 from dynamo.variables.native_part import NEW, OUTSIDE, new_part
 from dynamo.variables.object import ObjectVariable
@@ -144,6 +144,8 @@ def new_exception(frame, args, kwargs) -> Variable:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__qualname__}(…)")
     if not frame.world.is_immutable(cls):
         check_instantiable(frame, cls)
+    if kwargs:
+        check_keywords(frame, cls, args[1:], kwargs)
     return made_by_c(frame, cls, args[1:])
 
 

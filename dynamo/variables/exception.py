@@ -149,13 +149,13 @@ class ExceptionVariable(ObjectVariable):
         if name in ("__str__", "__repr__"):
             return frame.values.const(self.c_text(frame, descriptor))
         if name == "__setattr__":
-            attributes.store_plainly(frame, self, args[0].as_python(), args[1])
+            attributes.store_plainly(frame, self, attributes.name_given(frame, args[0], object.__setattr__), args[1])
             return frame.values.NONE
         if name == "__delattr__":
-            attributes.remove_plainly(frame, self, args[0].as_python())
+            attributes.remove_plainly(frame, self, attributes.name_given(frame, args[0], object.__delattr__))
             return frame.values.NONE
         if name == "__getattribute__":
-            return attributes.load_plainly(frame, self, args[0].as_python())
+            return attributes.load_plainly(frame, self, attributes.name_given(frame, args[0], object.__getattribute__))
         raise self.unsupported(f"method {name}")
 
     def add_note(self, frame, note: Variable) -> Variable:
@@ -172,7 +172,7 @@ class ExceptionVariable(ObjectVariable):
         """BaseException.__init__ and those of its kin in C."""
         if self.shadow is None:
             raise self.unsupported("__init__()")
-        base = type(self.shadow)
+        base = c_base(type(self.shadow))
         if kwargs and base.__init__ is BaseException.__init__:
             raise raise_exception(frame, TypeError, f"{self.cls.__name__}() takes no keyword arguments")
         values = [_close(a) for a in args]
@@ -307,10 +307,22 @@ def made_by_c(frame, cls: type, args: list[Variable]) -> ExceptionVariable:
     return as_c_does(frame, [_close(a) for a in args], lambda: ExceptionVariable(cls, list(args)))
 
 
+def check_keywords(frame, cls: type, args: list[Variable], kwargs: dict[str, Variable]) -> None:
+    """What C says of keywords before it looks at the arguments, which OSError does in `__new__` and others in `__init__`."""
+    values, named = [_close(a) for a in args], {k: _close(v) for k, v in kwargs.items()}
+    if cls is c_base(cls):
+        as_c_does(frame, [*values, *named.values()], lambda: cls(*values, **named))
+    elif issubclass(cls, OSError) and attributes.find_function(frame, cls, "__init__") is None:
+        raise raise_exception(frame, TypeError, f"{cls.__name__}() takes no keyword arguments")
+
+
 def make_shadow(cls: type, args: list[Variable]) -> BaseException:
     base = c_base(cls)
     values = [_close(a) for a in args]
-    shadow = base.__new__(base, *values)
+    made = base
+    if issubclass(cls, OSError) and cls.__init__ is not OSError.__init__ and cls.__new__ is OSError.__new__:
+        made = type(cls.__name__, (base,), {"__init__": lambda self: None})  # then C leaves the arguments to `__init__`, too
+    shadow = made.__new__(made, *values)
     if isinstance(shadow, BaseException) and cls is base:
         base.__init__(shadow, *values)
     return shadow

@@ -559,4 +559,5 @@ class CallableVariable(TrueVariable):
         return emit.load(self.source) if self.source is not None else outcome.Const(self.value)
 
 
-METHODS_BOUND_ANEW = (functools._lru_cache_wrapper, np.ufunc)  # each read of a method makes an object: none can be known again
+# Of these each read of a method makes an object: none can be known again.
+METHODS_BOUND_ANEW = (functools._lru_cache_wrapper, np.ufunc, types.BuiltinFunctionType)

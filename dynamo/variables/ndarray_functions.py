@@ -95,7 +95,7 @@ def one_op(name: str, function: Callable) -> None:
 for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
     one_op(_name, getattr(np, _name))
 for _name in ("vstack", "hstack", "dstack", "column_stack"):
-    row(getattr(np, _name))(lambda frame, arrays, n=_name: wrap_array(record(frame, n, same_dtype(frame, arrays))))
+    row(getattr(np, _name))(lambda frame, arrays, *, n=_name: wrap_array(record(frame, n, same_dtype(frame, arrays))))
 
 
 @row(np.split)

@@ -373,12 +373,12 @@ class BoundMethod(TrueVariable):
 
 # ---------------------------------------------------------------------------------------- methods of `object` itself
 def _setattr(self, frame, name, value):
-    attributes.store_plainly(frame, self, name.as_python(), value)
+    attributes.store_plainly(frame, self, attributes.name_given(frame, name, object.__setattr__), value)
     return frame.values.NONE
 
 
 def _delattr(self, frame, name):
-    attributes.remove_plainly(frame, self, name.as_python())
+    attributes.remove_plainly(frame, self, attributes.name_given(frame, name, object.__delattr__))
     return frame.values.NONE
 
 
@@ -412,7 +412,7 @@ def _not_implemented(self, frame, other):
 
 
 def _getattribute(self, frame, name):
-    return attributes.load_plainly(frame, self, name.as_python())
+    return attributes.load_plainly(frame, self, attributes.name_given(frame, name, object.__getattribute__))
 
 
 def _str(self, frame):

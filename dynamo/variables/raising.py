@@ -8,7 +8,7 @@ import numpy as np
 
 from aten.errors import DataDependentError
 from dynamo import breaks
-from dynamo.breaks import Raised, Unsupported
+from dynamo.breaks import NotConstant, Raised, Unsupported
 
 
 def raise_exception(frame, cls: type, *args: str) -> Raised:
@@ -28,7 +28,7 @@ def run_python(frame, function, *args, **kwargs):
             with quiet_numpy():
                 return function(*args, **kwargs)
         return function(*args, **kwargs)
-    except (Raised, Unsupported, DataDependentError):
+    except (Raised, Unsupported, NotConstant, DataDependentError):
         raise
     except Exception as e:
         raise as_raised(frame, e) from e

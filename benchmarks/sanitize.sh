@@ -6,17 +6,46 @@ set -euo pipefail
 python=$(realpath -s "${1:?usage: sanitize.sh PYTHON [tests...]}"); shift
 cd "$(dirname "$0")/.."
 work=$PWD/build/asan
+rm -rf "$work/src"  # what the tree no longer has is no longer built nor tested
 mkdir -p "$work/src"
 git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$work/src"
 PATH="$(dirname "$python"):$PATH" cmake -S "$work/src" -B "$work/build" -G Ninja -DWEFT_INPLACE=ON -DWEFT_SANITIZE=ON \
   -DPython_EXECUTABLE="$python" >/dev/null
 PATH="$(dirname "$python"):$PATH" cmake --build "$work/build"
+# An editable install's finder comes before every path, so that its interpreter would load the modules that are not instrumented: one
+# without that finder takes the packages from the copy and all else from where the given one has it.
+"$python" -m venv --without-pip "$work/venv"
+"$python" - "$work" <<'EOF'
+import pathlib, sys, sysconfig
+work = sys.argv[1]
+site = sysconfig.get_path("platlib", vars={"base": f"{work}/venv", "platbase": f"{work}/venv"})
+pathlib.Path(site, "weft.pth").write_text(f"{work}/src\n{sysconfig.get_path('platlib')}\n")
+EOF
+python=$work/venv/bin/python
+rm -rf "$work/reports"
+mkdir "$work/reports"
+reports() {
+  local status=$? file
+  for file in $(grep -lrE "ERROR: AddressSanitizer|runtime error:" "$work/reports"); do cat "$file"; status=1; done
+  exit $status
+}
+trap reports EXIT
 cd "$work/src"
 # A sanitized process has every allocation of Python's for itself, reports what C++ throws, and lets malloc fail as it would.
 export LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so) $(g++ -print-file-name=libstdc++.so)"
-export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=8192
-export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONMALLOC=malloc WEFT_STRICT=1 WEFT_STRESS_SECONDS="${WEFT_STRESS_SECONDS:-20}"
-if [ $# -gt 0 ]; then exec "$python" -m pytest "$@"; fi
+# Reports go to files: of a test that dies or of a program that a test starts, pytest would swallow them.
+export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=8192:log_path=$work/reports/address
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:log_path=$work/reports/undefined
+export PYTHONMALLOC=malloc WEFT_STRICT=1 WEFT_STRESS_SECONDS="${WEFT_STRESS_SECONDS:-20}"
+"$python" - "$work/src/" <<'EOF'
+import sys
+from aten import _native
+from dynamo import _eval_frame
+from inductor import _runner
+others = [m.__file__ for m in (_native, _eval_frame, _runner) if not m.__file__.startswith(sys.argv[1])]
+sys.exit(f"not the instrumented modules: {others}" if others else 0)
+EOF
+if [ $# -gt 0 ]; then "$python" -m pytest "$@"; exit; fi
 seconds=${WEFT_FUZZ_SECONDS:-60}
 "$python" -m pytest tests/aten/native tests/aten/autograd tests/inductor/runtime tests/dynamo
 "$python" -m tests.fuzz.attempts

@@ -43,7 +43,6 @@ MOST_MEMORY = 6 << 30  # of a worker
 
 # {pattern of a case's name: why it may lose}
 EXCEPTIONS: dict[str, str] = {
-    "softmax [float32 sizes]*": "of one dimension: three loops of 262140 in 80 us, eager's one pass by blocks in 65",
     "unbind [*": "thousands of results: what is compiled hands out each in 0.35 us, eager in 0.27",
     "split [float32 rows]": "thousands of results: what is compiled hands out each in 0.33 us, eager in 0.26",
     "unsafe_split [float32 rows]": "thousands of results: what is compiled hands out each in 0.33 us, eager in 0.26",

@@ -223,6 +223,18 @@ def test_functions_that_take_long_decide_how_many_lanes_there_are(monkeypatch):
     np.testing.assert_allclose(weft.compile(lambda i: weft.asinh(i))(i).numpy(), np.arcsinh(np.arange(100)), rtol=1e-6)
 
 
+@pytest.mark.parametrize("given", ["int64", "float64"])
+def test_what_is_rounded_to_bfloat16_fills_registers(monkeypatch, given):
+    x = (weft.arange(-500, 507) * 1000003).to(getattr(weft, given)) * 3
+    lanes = native_isa().lanes(["float32"])
+    f = lambda x: x.bfloat16()
+    assert f"constexpr int L = {lanes};" in sources(monkeypatch, f, x)
+    assert weft.equal(weft.compile(f)(x), f(x))
+    g = lambda x: (x * 3).bfloat16()
+    assert f"constexpr int L = {lanes};" not in sources(monkeypatch, g, x)
+    assert weft.equal(weft.compile(g)(x), g(x))
+
+
 def test_a_quotient_towards_zero_is_one_division(monkeypatch):
     x, d = weft.arange(-500, 500), weft.tensor(7)
     f = lambda x, d: weft.div(x, d, rounding_mode="trunc")
@@ -232,6 +244,15 @@ def test_a_quotient_towards_zero_is_one_division(monkeypatch):
     for g in (f, lambda x, d: (f(x, d), x)[1]):  # (raises though nobody reads it)
         with pytest.raises(RuntimeError, match="ZeroDivisionError"):
             weft.compile(g)(x, d * 0)
+
+
+def test_complex_numbers_are_divided_by_their_sizes_in_one_step(monkeypatch):
+    names, external = [], GraphLowering.external
+    monkeypatch.setattr(GraphLowering, "external", lambda self, n, *rest: names.append(n.target.name) or external(self, n, *rest))
+    x = weft.randn(5, 7, dtype=weft.complex128, requires_grad=True)
+    gradients = [weft.autograd.grad(f(x).sum(), x)[0] for f in (weft.compile(weft.abs), weft.abs)]
+    assert "direction" in names and not {"where", "div"} & set(names)
+    np.testing.assert_allclose(*(g.numpy() for g in gradients), rtol=1e-13)
 
 
 @pytest.mark.parametrize("given", ["int64", "int32", "float64", "float32"])

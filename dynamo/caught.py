@@ -1,7 +1,8 @@
-"""Errors of ops that data decides, where the program has a handler: the graph does not know it, plain Python does.
+"""Errors of ops that data decides, where the program has a handler or has done something before: the graph does not know it,
+plain Python does.
 
 What a graph refuses while it runs is run again by Python, which handles the error. Graphs that op by op backends run raise what
-the op raises, so it is said to them here that the call is to be made again, where nothing visible was done yet.
+the op raises, so it is said to them here that the call is to be made again, where no tensor of others was written yet.
 """
 
 from __future__ import annotations
@@ -116,12 +117,15 @@ def _versions(inputs: tuple) -> list[Any]:
 
 
 def told_to_python(graph: Any, compiled: Callable) -> Callable:
-    """A compiled graph that raises GraphFailed where an op raises that the program may handle."""
+    """A compiled graph that raises GraphFailed where an op raises: the program may handle it, or has done before what is done
+    behind the graph."""
+    is_program = "_runner" in type(compiled).__module__  # which raises it itself, but for what others have written
+    if is_program and CAUGHT not in graph.meta:
+        return compiled
     nodes = list(_calls(graph))
-    if any(map(_may_change_things, nodes)):
+    if any(map(_may_change_things, nodes)) or not (CAUGHT in graph.meta or any(map(may_refuse, nodes))):
         return compiled
     may_write = any(is_op(n.target) and writes(n) for n in nodes)
-    is_program = "_runner" in type(compiled).__module__  # which raises it itself, but for what others have written
     if is_program and (may_write or not any(CAUGHT in n.meta and _is_custom(n) for n in nodes)):
         return compiled
 

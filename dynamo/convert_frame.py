@@ -321,7 +321,7 @@ def call_backend(backend: Any, traced: o.Traced) -> Any:
                 raise
             e = e.inner_exception
         raise exc.BackendCompilerFailed(users, e) from e
-    if "caught" in graph.meta:
+    if "caught" in graph.meta or traced.statements or traced.mutates:
         from .caught import told_to_python
 
         return told_to_python(graph, compiled)

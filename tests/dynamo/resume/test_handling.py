@@ -340,3 +340,41 @@ def test_errors_of_what_is_not_looked_into_and_handlers_that_are_managers(functi
             x = weft.ones(4)
             told[-1].append((run(x, weft.tensor([i]), told[-1]).tolist(), x.tolist()))
     assert told[0] == told[1]
+
+
+class Counter:
+    n = 0
+
+
+def told_before(x, i, log, counter):
+    log.append("before")
+    counter.n += 1
+    y = x[i]
+    log.append("after")
+    return y
+
+
+def told_behind_a_break(x, i, log, counter):
+    counter.n += 1
+    weft._dynamo.graph_break()
+    log.append("before")
+    return weft.linalg.inv(x.reshape(2, 2) * (i < 4)) + counter.n
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor", lambda gm, inputs: gm.forward])
+@pytest.mark.parametrize("function", [told_before, told_behind_a_break])
+def test_what_the_program_did_before_an_op_raises_is_done(function, backend):
+    compiled = weft.compile(function, backend=backend)
+    told: list[list] = []
+    for run in (compiled, function):
+        told.append([])
+        for i in (1, 9, 0, 8):
+            log: list[str] = []
+            counter = Counter()
+            try:
+                found = run(weft.arange(4.0), weft.tensor([i]), log, counter).tolist()
+            except (IndexError, RuntimeError) as e:
+                found = str(e)
+            told[-1].append((found, log, counter.n))
+    assert told[0] == told[1]

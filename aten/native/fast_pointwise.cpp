@@ -486,10 +486,44 @@ bool place_bound(PyObject *bound, int dtype, bool upper, char *place) {
   }
 }
 
-// clamp(input, min=None, max=None) between numbers
+// Row-major floats between bounds of the same sizes, the greater of one and then the less of the other while they are in cache.
+struct Bounded {
+  static constexpr int64_t kBlock = 2048;
+  WeftLoop greater, less;
+  char *x, *low, *high, *out;
+  intptr_t item;
+
+  static void run(void *context, int64_t begin, int64_t end, int64_t) {
+    const Bounded &b = *static_cast<Bounded *>(context);
+    const intptr_t steps[3] = {b.item, b.item, b.item};
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const intptr_t count = std::min(kBlock, end - i), at = i * b.item;
+      char *raised[3] = {b.x + at, b.low + at, b.out + at}, *lowered[3] = {b.out + at, b.high + at, b.out + at};
+      b.greater(raised, &count, steps, nullptr);
+      b.less(lowered, &count, steps, nullptr);
+    }
+  }
+};
+
+PyObject *between_tensors(Call &call, WeftTensor *x, WeftTensor *low, WeftTensor *high) {
+  const int dtype = WEFT_DTYPE(x);
+  Bounded b = {weft_kernels.pointwise[WEFT_MAXIMUM][dtype], weft_kernels.pointwise[WEFT_MINIMUM][dtype], nullptr, nullptr, nullptr, nullptr, weft_itemsize(dtype)};
+  if (dtype_kind(dtype) != KIND_FLOAT || !b.greater || !b.less || !(x->word & low->word & high->word & WEFT_WORD_CONTIGUOUS) || records(x)) return UNHANDLED;
+  for (WeftTensor *bound : {low, high})
+    if (WEFT_DTYPE(bound) != dtype || records(bound) || !has_sizes(bound, WEFT_NDIM(x), x->sizes)) return UNHANDLED;
+  Ref out(empty_like(x, dtype));
+  if (!out) return nullptr;
+  b.x = weft_data(x), b.low = weft_data(low), b.high = weft_data(high), b.out = weft_data(as_tensor(out.get()));
+  Loop::parallel(2 * x->numel, x->numel, 2, Bounded::run, &b);
+  return call.made(std::move(out));
+}
+
+// clamp(input, min=None, max=None) between numbers, or tensors
 PyObject *fast_clamp(Call &call) {
   WeftTensor *x = call.tensor(0);
   if (call[1].none() && call[2].none()) return UNHANDLED;
+  WeftTensor *least = plain(call[1].object), *most = plain(call[2].object);
+  if (least && most) return between_tensors(call, x, least, most);
   int dtype = WEFT_DTYPE(x);
   WeftLoop body = weft_kernels.pointwise[WEFT_CLAMP][dtype];
   alignas(16) char low[16], high[16];

@@ -1,6 +1,7 @@
 """The native path of an op equals its general path: values, dtype, layout, history and gradients."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -397,7 +398,7 @@ def test_rows():
     agree("softmax", (make((2, 3), "int64"), -1))
 
 
-def test_embedding_where_clamp_copies():
+def test_embedding_where_clamp():
     w, i = make((5, 3)), aten.tensor([[0, 4], [2, 2]])
     agree("embedding", (w, i))
     agree("embedding", (w, aten.tensor([5])))
@@ -414,6 +415,26 @@ def test_embedding_where_clamp_copies():
     for args in ((-1.0, 1), (None, 0.5), (0, None), (None, None), (2.0, 1.0)):
         for dtype in ("float32", "int64", "bfloat16", "bool"):
             agree("clamp", (make((3, 4), dtype), *args))
+    for dtype in ("float32", "float64", "bfloat16", "int64"):
+        agree("clamp", (make((3, 4), dtype), make((3, 4), dtype), make((3, 4), dtype)))
+        agree("clamp", (make((3, 4), dtype), make((4,), dtype), make((3, 4), dtype)))
+        agree("clamp", (make((3, 4), dtype), make((3, 4), dtype), 1))
+
+
+def test_bounds_that_are_tensors_do_not_enter_python():
+    x, low, high = (make((100, 70)) for _ in range(3))
+    expected = high.minimum(low.maximum(x))
+    before = sum(_native.python_entries().values())
+    found = x.clamp(low, high)
+    assert sum(_native.python_entries().values()) == before
+    assert found.tolist() == expected.tolist() and not found.requires_grad
+    assert x.clamp(low, high.requires_grad_()).requires_grad
+    nan = aten.full((2,), math.nan)
+    for args in ((nan, make((2,)), make((2,))), (make((2,)), nan, make((2,))), (make((2,)), make((2,)), nan)):
+        assert args[0].clamp(*args[1:]).isnan().all()
+
+
+def test_copies_and_fills():
     for source, target in itertools.product(ALL, ALL):
         agree("to", (make((3, 4), source, low=0.0), getattr(dtypes, target)))
         out = make((3, 4), target)

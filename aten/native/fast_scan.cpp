@@ -199,7 +199,7 @@ PyObject *fast_scan(Call &call) {
   Ref cast(dtype == WEFT_DTYPE(x) ? Py_NewRef(as_object(x)) : cast_tensor(x, dtype));
   if (!cast) return PyErr_Occurred() ? nullptr : UNHANDLED;
   x = as_tensor(cast.get());
-  PyObject *sums = call.op->code == SCAN_SUM ? float_cumsum(x, dim) : UNHANDLED;
+  PyObject *sums = call.op->code == SCAN_SUM ? vector_cumsum(x, dim) : UNHANDLED;
   return sums == UNHANDLED ? scanned(call, x, dim) : call.made(Ref(sums));
 }
 

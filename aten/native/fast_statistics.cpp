@@ -1,4 +1,4 @@
-// fast_statistics.cpp: var, var_mean, logsumexp and cumsum of floats. What is not dense along the reduced dims is copied first,
+// fast_statistics.cpp: var, var_mean, logsumexp of floats and cumsum. What is not dense along the reduced dims is copied first,
 // the reduced dims last.
 #include "statistics.h"
 
@@ -159,7 +159,7 @@ PyObject *fast_logsumexp(Call &call) {
   return call.made(std::move(out));
 }
 
-PyObject *float_cumsum(WeftTensor *x, int dim) {
+PyObject *vector_cumsum(WeftTensor *x, int dim) {
   if (!weft_statistics.cumsum[WEFT_DTYPE(x)]) return UNHANDLED;
   Ref packed;  // rows that lie apart are put together first: one order of additions whatever the layout
   if (!(x->word & WEFT_WORD_CONTIGUOUS)) {
@@ -168,22 +168,22 @@ PyObject *float_cumsum(WeftTensor *x, int dim) {
     if (!copy_into(as_tensor(packed.get()), x)) return UNHANDLED;
     x = as_tensor(packed.get());
   }
-  Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
+  const int dtype = WEFT_DTYPE(x), sums = dtype_kind(dtype) <= KIND_INTEGER ? (int)WEFT_INT64 : dtype;
+  Ref out(empty((x->word & ~(uint32_t)WEFT_WORD_DTYPE) | (uint32_t)sums, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
-  const int dtype = WEFT_DTYPE(x);
   int64_t m = 1;
   for (int d = dim + 1; d < WEFT_NDIM(x); d++) m *= x->sizes[d];
-  const int64_t n = x->sizes[dim], outer = x->numel / (n * m), item = weft_itemsize(dtype);
+  const int64_t n = x->sizes[dim], outer = x->numel / (n * m), item = weft_itemsize(dtype), wide = weft_itemsize(sums);
   const char *in = weft_data(x);
   char *to = weft_data(as_tensor(out.get()));
   if (m == 1) {
     const WeftCumsum rows = weft_statistics.cumsum[dtype];
-    share(outer, n, [&](int64_t begin, int64_t end) { rows(end - begin, n, in + begin * n * item, n * item, to + begin * n * item); });
+    share(outer, n, [&](int64_t begin, int64_t end) { rows(end - begin, n, in + begin * n * item, n * item, to + begin * n * wide); });
   } else {
     const WeftCumsumColumns columns = weft_statistics.cumsum_columns[dtype];
     share_strips(outer, n, m, [&](int64_t position, int64_t first, int64_t count) {
-      const int64_t at = (position * n * m + first) * item;
-      columns(n, count, in + at, m * item, to + at, m * item);
+      const int64_t at = position * n * m + first;
+      columns(n, count, in + at * item, m * item, to + at * wide, m * wide);
     });
   }
   return out.release();

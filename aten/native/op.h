@@ -89,8 +89,8 @@ bool put_indexed(WeftTensor *t, PyObject *indices, WeftTensor *values, bool accu
 // The places of the true elements of a mask, an int64 tensor for each of its dims; -1 with an exception set, 0: not handled.
 int mask_places(WeftTensor *mask, Ref *places);
 
-// fast_statistics.cpp: the running sums of a row-major tensor of floats; or UNHANDLED.
-PyObject *float_cumsum(WeftTensor *x, int dim);
+// fast_statistics.cpp: the running sums of a tensor; or UNHANDLED.
+PyObject *vector_cumsum(WeftTensor *x, int dim);
 
 // Several results as the op's schema names them: a new tuple.
 PyObject *named_results(NativeOp *op, PyObject *const *results, int n);

@@ -21,7 +21,7 @@ typedef void (*WeftAffine)(int64_t n, const char *x, const void *center, const v
 // out[r] = log(sum(exp(x))) of n dense items, for each of `rows` rows `stride` bytes apart.
 typedef void (*WeftLogSumExp)(int64_t rows, int64_t n, const char *in, int64_t stride, char *out);
 // Running sums of dense rows: the lanes of a register in log steps, registers one after the other. `columns`: out[i] = out[i - 1] + in[i]
-// for rows of m dense items.
+// for rows of m dense items. Those of integers and bool are int64.
 typedef void (*WeftCumsum)(int64_t rows, int64_t n, const char *in, int64_t in_stride, char *out);
 typedef void (*WeftCumsumColumns)(int64_t n, int64_t m, const char *in, int64_t stride, char *out, int64_t out_stride);
 // The index of the first greatest (least) of n dense items, or of each of m columns of n rows; a NaN counts as such.

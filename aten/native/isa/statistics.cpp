@@ -223,11 +223,48 @@ template <class V> inline V last_lane(V v) {
   return V{} + v[sizeof(V) / sizeof(v[0]) - 1];
 }
 
+// Integers and bool run on in int64, as words that wrap around. Any order of additions gives the same sums.
+typedef Plain<uint64_t> Sum64;
+template <class S, bool truth = false> struct Whole {
+  typedef S Stored;
+  static constexpr int kLanes = Sum64::kLanes;
+  typedef Sum64::V V;
+  static inline V load(const void *p) {
+    Vec<S, kLanes> v;
+    memcpy(&v, p, sizeof v);
+    const V wide = w_cast<uint64_t>(v);
+    return truth ? (V)(wide != 0) & 1 : wide;
+  }
+  static inline uint64_t one(const char *p) {
+    S x;
+    memcpy(&x, p, sizeof x);
+    return truth ? x != 0 : (uint64_t)x;
+  }
+};
+
+// What sums of D are stored as.
+template <class D> struct SumsOf { typedef D type; };
+template <class S, bool truth> struct SumsOf<Whole<S, truth>> { typedef Sum64 type; };
+template <class D> using Sums = typename SumsOf<D>::type;
+
+// The first `n` lanes by masks, those of words by the masks of doubles; narrow integers, which have none, go one by one.
+template <class D> constexpr bool kIntegers = std::is_same<Sums<D>, Sum64>::value;
+template <class D> constexpr bool kMasked = !kIntegers<D> || sizeof(typename D::Stored) == 8;
+template <class D> inline typename D::V some(const char *p, int64_t n) {
+  if constexpr (kIntegers<D>) return (typename D::V)load_part<F64>(p, n);
+  else return load_part<D>(p, n);
+}
+template <class D> inline void put_some(char *p, typename D::V v, int64_t n) {
+  if constexpr (kIntegers<D>) store_part<F64>(p, (F64::V)v, n);
+  else store_part<D>(p, v, n);
+}
+inline void put_one(char *p, uint64_t x) { memcpy(p, &x, sizeof x); }
+
 // Two rows side by side: what the one waits for, the other computes.
 template <class D, int rows> inline void cumsum_rows(int64_t n, const char *in, int64_t in_stride, char *out) {
   typedef typename D::V V;
-  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
-  const int64_t out_stride = n * item;
+  constexpr int item = sizeof(typename D::Stored), to = sizeof(typename Sums<D>::Stored), lanes = D::kLanes;
+  const int64_t out_stride = n * to;
   V carry[rows] = {};
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
@@ -237,15 +274,23 @@ template <class D, int rows> inline void cumsum_rows(int64_t n, const char *in, 
       __builtin_prefetch(p + kPrefetch);
       const V y = prefix<D>(D::load(p)) + carry[r];
       carry[r] = last_lane(y);
-      D::store(out + r * out_stride + i * item, y);
+      Sums<D>::store(out + r * out_stride + i * to, y);
     }
-  if (i < n)
+  if (i == n) return;
 #pragma GCC unroll 4
-    for (int r = 0; r < rows; r++)
-      store_part<D>(out + r * out_stride + i * item, prefix<D>(load_part<D>(in + r * in_stride + i * item, n - i)) + carry[r], n - i);
+  for (int r = 0; r < rows; r++) {
+    const char *p = in + r * in_stride + i * item;
+    char *q = out + r * out_stride + i * to;
+    if constexpr (kMasked<D>) {
+      put_some<D>(q, prefix<D>(some<D>(p, n - i)) + carry[r], n - i);
+    } else {
+      auto sum = carry[r][0];
+      for (int64_t k = 0; k < n - i; k++) put_one(q + k * to, sum += D::one(p + k * item));
+    }
+  }
 }
 template <class D> void cumsum(int64_t rows, int64_t n, const char *in, int64_t in_stride, char *out) {
-  const int64_t out_stride = n * sizeof(typename D::Stored);
+  const int64_t out_stride = n * sizeof(typename Sums<D>::Stored);
   int64_t r = 0;
   for (; r + 2 <= rows; r += 2) cumsum_rows<D, 2>(n, in + r * in_stride, in_stride, out + r * out_stride);
   if (r < rows) cumsum_rows<D, 1>(n, in + r * in_stride, in_stride, out + r * out_stride);
@@ -254,20 +299,23 @@ template <class D> void cumsum(int64_t rows, int64_t n, const char *in, int64_t 
 // Sums of half types run on in float32, a strip at a time.
 template <class D> void cumsum_columns(int64_t n, int64_t m, const char *in, int64_t stride, char *out, int64_t out_stride) {
   typedef typename D::V V;
-  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
+  constexpr int item = sizeof(typename D::Stored), to = sizeof(typename Sums<D>::Stored), lanes = D::kLanes;
   alignas(64) V running[kColumns / lanes];
   for (int64_t j0 = 0; j0 < m; j0 += kColumns) {
     const int64_t width = m - j0 < kColumns ? m - j0 : kColumns;
     for (int64_t k = 0; k < kColumns / lanes; k++) running[k] = V{};
     for (int64_t i = 0; i < n; i++) {
       const char *p = in + i * stride + j0 * item;
-      char *q = out + i * out_stride + j0 * item;
+      char *q = out + i * out_stride + j0 * to;
       int64_t j = 0, k = 0;
       for (; j + lanes <= width; j += lanes, k++) {
         __builtin_prefetch(p + 2 * stride + j * item);
-        D::store(q + j * item, running[k] = running[k] + D::load(p + j * item));
+        Sums<D>::store(q + j * to, running[k] = running[k] + D::load(p + j * item));
       }
-      if (j < width) store_part<D>(q + j * item, running[k] = running[k] + load_part<D>(p + j * item, width - j), width - j);
+      if (j == width) continue;
+      if constexpr (kMasked<D>) put_some<D>(q + j * to, running[k] = running[k] + some<D>(p + j * item, width - j), width - j);
+      else
+        for (int64_t l = 0; j < width; l++, j++) put_one(q + j * to, running[k][l] += D::one(p + j * item));
     }
   }
 }
@@ -339,6 +387,11 @@ template <class D, bool least> void arg_columns(int64_t n, int64_t m, const char
   }
 }
 
+template <class D> void fill_sums(WeftStatistics *s, int d) {
+  s->cumsum[d] = cumsum<D>;
+  s->cumsum_columns[d] = cumsum_columns<D>;
+}
+
 template <class D> void fill(WeftStatistics *s, int d) {
   s->moments[d] = moments<D>;
   s->moments_columns[d] = moments_columns<D>;
@@ -348,8 +401,7 @@ template <class D> void fill(WeftStatistics *s, int d) {
   s->softmax_columns_backward[1][d] = softmax_columns_backward<D, true>;
   s->affine[d] = affine<D>;
   s->logsumexp[d] = logsumexp<D>;
-  s->cumsum[d] = cumsum<D>;
-  s->cumsum_columns[d] = cumsum_columns<D>;
+  fill_sums<D>(s, d);
   s->arg_row[0][d] = arg_row<D, Max>;
   s->arg_row[1][d] = arg_row<D, Min>;
   s->arg_columns[0][d] = arg_columns<D, false>;
@@ -363,4 +415,10 @@ extern "C" void WEFT_GLUE(weft_fill_statistics_, WEFT_ISA)(WeftStatistics *s) {
   fill<F64>(s, WEFT_FLOAT64);
   fill<F16>(s, WEFT_FLOAT16);
   fill<BF16>(s, WEFT_BFLOAT16);
+  fill_sums<Whole<uint8_t, true>>(s, WEFT_BOOL);
+  fill_sums<Whole<uint8_t>>(s, WEFT_UINT8);
+  fill_sums<Whole<int8_t>>(s, WEFT_INT8);
+  fill_sums<Whole<int16_t>>(s, WEFT_INT16);
+  fill_sums<Whole<int32_t>>(s, WEFT_INT32);
+  fill_sums<Whole<int64_t>>(s, WEFT_INT64);
 }

@@ -49,6 +49,25 @@ def test_running_sums_and_products(dtype, sizes):
             assert np.allclose(mine, expected, rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
+@pytest.mark.parametrize("level", (3, 4))
+@pytest.mark.parametrize("dtype", ("int64", "int32", "int16", "int8", "uint8", "bool"))
+def test_running_sums_of_integers_are_exact_and_wrap_around(dtype, level):
+    rng = np.random.default_rng(0)
+    _native._use_kernels(level)
+    try:
+        for sizes in (*SIZES, (3, 15), (5, 16), (2, 8), (1000,), (7, 13, 5), (4, 70, 521)):
+            if dtype == "bool":
+                x = rng.integers(0, 2, sizes).astype(bool)
+            else:
+                x = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, sizes, dtype=dtype, endpoint=True)
+            for dim in range(len(sizes)):
+                for given in (x, np.asfortranarray(x)):
+                    found = registry["cumsum"](from_numpy(given), dim).numpy()
+                    assert found.dtype == np.int64 and np.array_equal(found, x.cumsum(dim, dtype=np.int64)), (sizes, dim)
+    finally:
+        _native._use_kernels(4)
+
+
 def test_infinities_of_logcumsumexp():
     inf = float("inf")
     found = registry["logcumsumexp"](aten.tensor([-inf, -inf, 1.0, inf, 2.0]), 0).tolist()

@@ -55,6 +55,10 @@ typedef void (*WeftTranspose)(const char *in, int64_t in_stride, char *out, int6
 typedef void (*WeftPhiloxRun)(uint64_t seed, uint64_t first, uint32_t *out);
 // The lanes of such a run as numbers of [0, 1), and as normal ones.
 typedef void (*WeftPhiloxFloats)(const uint32_t *lanes, float *out);
+// out: the places of n uniform random keys in ascending order, equal ones as they stand. `spare`: memory for n keys, if there are
+// more than WEFT_ORDER_ALONE.
+#define WEFT_ORDER_ALONE (1 << 19)
+typedef void (*WeftOrder)(const uint64_t *keys, uint64_t *spare, int64_t n, int64_t *out);
 
 #define WEFT_NUM_ITEMS 5  // items of 1, 2, 4, 8 and 16 bytes, by the logarithm
 
@@ -67,6 +71,7 @@ typedef struct WeftKernels {
   WeftTranspose transpose[WEFT_NUM_ITEMS];
   WeftPhiloxRun philox_run;
   WeftPhiloxFloats philox_uniform, philox_normal;
+  WeftOrder order;
   WeftReduceRow reduce_row[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftReduceRows reduce_rows[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftReduceColumn reduce_column[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];

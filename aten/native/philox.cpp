@@ -187,7 +187,15 @@ static void fill_double(double *out, int64_t n, const Fill &f) {
 
 void philox_keys(uint64_t seed, uint64_t offset, uint64_t *out, int64_t n) {
   by_runs<2>(n, Fill{Fill::UNIFORM, seed, offset, 0, 1, 0, 0}, [&](const uint32_t *lanes, int64_t i, int64_t count) {
-    for (int64_t k = 0; k < count; k++) out[i + k] = ((uint64_t)lanes[2 * k] << 32 | lanes[2 * k + 1]) >> 11 << 11;
+    typedef uint64_t Words __attribute__((vector_size(16)));
+    uint64_t keys[2 * kRun];
+    for (int k = 0; k < 2 * kRun; k += 2) {
+      Words v;
+      memcpy(&v, lanes + 2 * k, sizeof v);
+      v = (v << 32 | v >> 32) & ~(uint64_t)2047;
+      memcpy(keys + k, &v, sizeof v);
+    }
+    memcpy(out + i, keys, (size_t)count * sizeof keys[0]);
   });
 }
 

@@ -12,74 +12,20 @@ namespace weft {
 
 namespace {
 
-// The order of n keys, ascending, equal ones as they stand. Keys are uniform. A word has the upper 32 bits of a key of 64, and its place:
-// words go to as many parts by their highest bits as fit the nearest cache, a part is ordered there by digits of the next bits, least
-// first, and the few neighbours that are still in no order are exchanged.
-constexpr int kDigit = 11, kPart = 9;  // bits of a digit; of the number of words of a part, where there are parts enough
-
-inline bool stands_before(uint64_t a, uint64_t b, const uint64_t *keys) {
-  if (a >> 32 != b >> 32) return a >> 32 < b >> 32;
-  const uint64_t x = keys[(uint32_t)a], y = keys[(uint32_t)b];  // (keys are all over memory)
-  return x != y ? x < y : (uint32_t)a < (uint32_t)b;
-}
-
-// Orders n words whose `known` highest bits are the same; `count`: memory for 2^kDigit numbers.
-void order_part(const uint64_t *keys, uint64_t *words, uint64_t *spare, int64_t n, int known, uint32_t *count) {
-  int bits = 0;  // of a number of n, and two more, in digits
-  while (((n - 1) >> bits) > 0) bits++;
-  bits = std::min(bits + 2, 32 - known);
-  const int passes = (bits + kDigit - 1) / kDigit, digit = passes ? (bits + passes - 1) / passes : 0;
-  uint64_t *const kept = words;
-  for (int pass = passes - 1; pass >= 0; pass--) {
-    const int low = std::max(32, 64 - known - digit * (pass + 1));  // of the last the lowest bits may be counted twice
-    const uint64_t mask = ((uint64_t)1 << digit) - 1;
-    std::fill(count, count + mask + 1, 0u);
-    for (int64_t i = 0; i < n; i++) count[words[i] >> low & mask]++;
-    uint32_t total = 0;
-    for (uint64_t k = 0; k <= mask; k++) total += std::exchange(count[k], total);
-    for (int64_t i = 0; i < n; i++) spare[count[words[i] >> low & mask]++] = words[i];
-    std::swap(words, spare);
-  }
-  if (words != kept) std::copy(words, words + n, kept);
-  for (int64_t i = 1; i < n; i++) {
-    const uint64_t word = kept[i];
-    if (kept[i - 1] >> 32 < word >> 32) continue;
-    int64_t to = i;
-    for (; to > 0 && !stands_before(kept[to - 1], word, keys); to--) kept[to] = kept[to - 1];
-    kept[to] = word;
-  }
-}
-
-void order_of(const uint64_t *keys, uint64_t *words, uint64_t *spare, int64_t n) {
-  int known = 0;
-  while (known < kDigit && n >> (known + kPart) > 0) known++;
-  const int low = 64 - std::max(known, 1);
-  std::vector<uint32_t> count((size_t)1 << kDigit), starts(((size_t)1 << known) + 1);
-  if (known)
-    for (int64_t i = 0; i < n; i++) starts[(keys[i] >> low) + 1]++;
-  else
-    starts[1] = (uint32_t)n;
-  for (size_t k = 1; k < starts.size(); k++) starts[k] += starts[k - 1];
-  std::vector<uint32_t> next(starts.begin(), starts.end() - 1);
-  for (int64_t i = 0; i < n; i++) words[next[known ? keys[i] >> low : 0]++] = (keys[i] >> 32) << 32 | (uint64_t)i;
-  for (size_t k = 0; k + 1 < starts.size(); k++) order_part(keys, words + starts[k], spare, starts[k + 1] - starts[k], known, count.data());
-  for (int64_t i = 0; i < n; i++) words[i] = (uint32_t)words[i];
-}
-
 // (out, n, seed, offset, dtype, device): the order of n numbers that are uniform on [0, 1), of 53 bits
 PyObject *randperm_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   WeftTensor *out = nargs == 6 ? dense(args[0]) : nullptr;
-  if (!out || WEFT_DTYPE(out) != WEFT_INT64 || out->numel > UINT32_MAX || !PyLong_CheckExact(args[2]) || !PyLong_CheckExact(args[3])) return not_for_these();
+  if (!out || !weft_kernels.order || WEFT_DTYPE(out) != WEFT_INT64 || out->numel > UINT32_MAX || !PyLong_CheckExact(args[2]) || !PyLong_CheckExact(args[3])) return not_for_these();
   const uint64_t seed = PyLong_AsUnsignedLongLong(args[2]), offset = PyLong_AsUnsignedLongLong(args[3]);
   if (PyErr_Occurred()) return nullptr;
   const int64_t n = out->numel;
-  const int64_t room = 2 * n + 1;
+  const int64_t room = (n > WEFT_ORDER_ALONE ? 2 * n : n) + 1;
   const Ref memory(empty(WEFT_INT64, 1, &room, nullptr));  // of the allocator, which keeps it for the next call
   if (!memory) return nullptr;
-  uint64_t *keys = reinterpret_cast<uint64_t *>(weft_data(as_tensor(memory.get()))), *spare = keys + n, *words = reinterpret_cast<uint64_t *>(weft_data(out));
+  uint64_t *keys = reinterpret_cast<uint64_t *>(weft_data(as_tensor(memory.get()))), *spare = keys + n;
   Released released(n >= 4096);
   philox_keys(seed, offset, keys, n);
-  order_of(keys, words, spare, n);
+  weft_kernels.order(keys, spare, n, reinterpret_cast<int64_t *>(weft_data(out)));
   return written();
 }
 

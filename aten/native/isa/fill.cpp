@@ -11,6 +11,7 @@ extern "C" void WEFT_GLUE(weft_fill_kernels_, WEFT_ISA)(WeftKernels *k) {
   WEFT_FILL(cast)(k);
   WEFT_FILL(transpose)(k);
   WEFT_FILL(philox)(k);
+  WEFT_FILL(order)(k);
   WEFT_FILL(reduce)(k);
   WEFT_FILL(rows)(k);
   WEFT_FILL(backward)(k);

@@ -26,6 +26,7 @@ void WEFT_FILL(choice)(WeftKernels *);
 void WEFT_FILL(cast)(WeftKernels *);
 void WEFT_FILL(transpose)(WeftKernels *);
 void WEFT_FILL(philox)(WeftKernels *);
+void WEFT_FILL(order)(WeftKernels *);
 void WEFT_FILL(reduce)(WeftKernels *);
 void WEFT_FILL(rows)(WeftKernels *);
 void WEFT_FILL(backward)(WeftKernels *);

@@ -91,11 +91,11 @@ inline WeftGemm product(i64 m, i64 n, i64 k, WeftGemmOperand a, WeftGemmOperand 
 }
 inline i64 product_bytes(i64 m, i64 n, i64 k) {
   if (m <= 0 || n <= 0) return 0;
-  return plan_tiles<float>(product(m, n, k, rows_of(nullptr, k), rows_of(nullptr, n)), &one_thread, 1, choose_micro<float>).bytes;
+  return plan_tiles<float>(product(m, n, k, rows_of(nullptr, k), rows_of(nullptr, n)), &one_thread, 1, in_registers<float>).bytes;
 }
 inline void run_here(const WeftGemm &g, float *scratch) {
   if (g.m <= 0 || g.n <= 0) return;
-  Plan<float> p = plan_tiles<float>(g, &one_thread, 1, choose_micro<float>);
+  Plan<float> p = plan_tiles<float>(g, &one_thread, 1, in_registers<float>);
   Task<float> task(p, scratch);
   for (i64 i = 0; i < p.row_blocks * p.column_blocks; i++) task.run(i);
 }

@@ -58,8 +58,9 @@ template <typename T> struct Plan {
   i64 column_block, column_blocks, row_block, row_blocks; // a task: row_block rows of column_block columns
   i64 chunk;                     // of k
   bool direct;                   // whole panels of b are used where they are
+  const Tiles<T> *tiles;
   Micro<T> full, narrow;         // nr columns; one vector
-  Micro<T> last_full, last_narrow; // of the rows that are left for the last tile
+  Micro<T> last_full, last_narrow; // of the rows that are left for the last tile, but where tiles are entered by height
   Copying<T> copying;            // nr columns, whose panel of b the first tile packs; NULL: panels are packed before
   i64 b_size, a_size, c_size, bytes; // scratch memory of a task
 };
@@ -74,23 +75,24 @@ constexpr i64 copied_rows = 16 * WEFT_GEMM_ROWS, copied_bytes = i64(1) << 21;
 
 // The tile and the tasks by shape: speed only, never the result.
 template <typename T>
-Plan<T> plan_tiles(const WeftGemm &g, const WeftKernelRuntime *rt, i64 batch, Micro<T> (*choose)(i64, i64, bool)) {
+Plan<T> plan_tiles(const WeftGemm &g, const WeftKernelRuntime *rt, i64 batch, const Tiles<T> &tiles_of) {
   Plan<T> p = {};
-  p.g = &g, p.rt = rt, p.batch = batch;
-  p.mr = ceil_div(g.m, ceil_div(g.m, WEFT_GEMM_ROWS)); // as many tiles as of the largest, each as low as can be
-  i64 nv = p.mr <= WEFT_GEMM_WIDE_ROWS && g.n > 2 * lanes<T> ? 4 : 2; // 8 chains and more hide the latency of an fma
+  p.g = &g, p.rt = rt, p.batch = batch, p.tiles = &tiles_of;
+  p.mr = ceil_div(g.m, ceil_div(g.m, tiles_of.rows)); // as many tiles as of the largest, each as low as can be
+  i64 nv = p.mr <= tiles_of.wide_rows && g.n > 2 * lanes<T> ? 4 : 2; // 8 chains and more hide the latency of an fma
   p.nr = nv * lanes<T>;
-  p.full = choose(p.mr, nv, by_k(g.a));
-  p.narrow = choose(p.mr, 1, by_k(g.a));
-  p.last_full = choose(g.m % p.mr ? g.m % p.mr : p.mr, nv, by_k(g.a));
-  p.last_narrow = choose(g.m % p.mr ? g.m % p.mr : p.mr, 1, by_k(g.a));
+  p.full = tiles_of.choose(p.mr, nv, by_k(g.a));
+  p.narrow = tiles_of.choose(p.mr, 1, by_k(g.a));
+  const i64 left = g.m % p.mr && !tiles_of.enter ? g.m % p.mr : p.mr;
+  p.last_full = tiles_of.choose(left, nv, by_k(g.a));
+  p.last_narrow = tiles_of.choose(left, 1, by_k(g.a));
   p.chunk = chunk_length<T>(g.k);
   p.column_block = smaller(block_bytes / (i64)sizeof(T) / p.nr * p.nr, ceil_div(g.n, p.nr) * p.nr);
   p.column_blocks = ceil_div(g.n, p.column_block);
   const bool as_it_is = !g.b.load && g.b.dtype == dtype_of<T> && g.b.col_stride == 1;
   p.direct = as_it_is && g.m <= 2 * WEFT_GEMM_ROWS;
   const bool near = batch * g.k * g.n * (i64)sizeof(T) <= copied_bytes;
-  if (as_it_is && near && !p.direct && nv == 2 && choose == choose_micro<T> && g.m <= copied_rows) p.copying = choose_copying<T, WEFT_GEMM_ROWS>(p.mr, by_k(g.a));
+  if (as_it_is && near && !p.direct && nv == 2 && tiles_of.choose == choose_micro<T> && g.m <= copied_rows) p.copying = choose_copying<T, WEFT_GEMM_ROWS>(p.mr, by_k(g.a));
 
   i64 tiles = ceil_div(g.m, p.mr), threads = rt->num_threads, others = p.column_blocks * batch;
   i64 blocks = ceil_div(tiles * p.mr, 280); // packing b for so many rows costs little
@@ -201,7 +203,7 @@ template <typename T> struct Task {
     const WeftGemm &g = *p.g;
     i64 row = row0 + i, ld = p.column_block, stored = 0; // columns that need no store
     T *tile = one_chunk ? c : c + i * ld;
-    const bool last = height < p.mr && panels.unpacked == 0; // what packs a panel has all rows
+    const bool last = height < p.mr && panels.unpacked == 0 && !p.tiles->enter; // what packs a panel has all rows
     const Micro<T> full = last ? p.last_full : p.full, narrow = last ? p.last_narrow : p.narrow;
     T *out = direct && (last || height == p.mr) ? direct_result<T>(g, batch, row, col) : nullptr;
     pack_a(g, last ? height : p.mr, batch, row, height, k0, kc, a);
@@ -246,9 +248,20 @@ template <typename T> struct Task {
   }
 };
 
+template <typename T> struct Entered {
+  const Tiles<T> &tiles;
+  explicit Entered(const Plan<T> &p) : tiles(*p.tiles) {
+    if (tiles.enter) tiles.enter(p.mr);
+  }
+  ~Entered() {
+    if (tiles.leave) tiles.leave();
+  }
+};
+
 template <typename T> void do_tiles(void *context, i64 begin, i64 end, i64 worker) {
   const Plan<T> &p = *(const Plan<T> *)context;
   Task<T> task(p, (T *)p.rt->scratch(worker, p.bytes));
+  const Entered<T> entered(p);
   for (i64 i = begin; i < end; i++) task.run(i);
 }
 
@@ -259,10 +272,10 @@ inline i64 batch_size(const WeftGemm &g) {
   return batch;
 }
 
-template <typename T> long run_tiles(const WeftGemm &g, const WeftKernelRuntime *rt, Micro<T> (*choose)(i64, i64, bool)) {
+template <typename T> long run_tiles(const WeftGemm &g, const WeftKernelRuntime *rt, const Tiles<T> &tiles) {
   i64 batch = batch_size(g);
   if (g.m <= 0 || g.n <= 0 || batch <= 0) return 0;
-  Plan<T> p = plan_tiles<T>(g, rt, batch, choose);
+  Plan<T> p = plan_tiles<T>(g, rt, batch, tiles);
   i64 work = p.row_block * p.column_block * (g.k + 8), grain = work >= 1000000 ? 1 : 1000000 / work; // 10 us a range
   rt->parallel_for(p.row_blocks * p.column_blocks * batch, grain, do_tiles<T>, &p);
   return 0;
@@ -346,7 +359,7 @@ template <typename T> long run(const WeftGemm *gemm, const WeftKernelRuntime *rt
     const i64 work = g.m * g.k * ceil_div(g.n, lanes<T>) + 32;
     return rt->parallel_for(batch, work >= 100000 ? 1 : 100000 / work, small_products<T>, const_cast<WeftGemm *>(gemm)), 0;
   }
-  return run_tiles<T>(g, rt, choose_micro<T>);
+  return run_tiles<T>(g, rt, in_registers<T>);
 }
 
 } // namespace

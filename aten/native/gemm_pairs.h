@@ -87,8 +87,8 @@ WeftGemmOperand pairs_of(const WeftGemm &g, const WeftGemmOperand &o, i64 k_stri
   return result;
 }
 
-// The product by tiles that `choose` gives; `lines`: they take panels of a by rows only.
-long run_pairs(const WeftGemm *gemm, const WeftKernelRuntime *rt, Micro<float> (*choose)(i64, i64, bool), bool lines) {
+// `lines`: the tiles take panels of a by rows only.
+long run_pairs(const WeftGemm *gemm, const WeftKernelRuntime *rt, const Tiles<float> &tiles, bool lines) {
   const WeftGemm &g = *gemm;
   if (g.m == 1 || g.n == 1 || g.a.load || g.b.load) return run<float>(gemm, rt); // bound by memory, or computed
   WeftGemm pairs = g;
@@ -96,25 +96,25 @@ long run_pairs(const WeftGemm *gemm, const WeftKernelRuntime *rt, Micro<float> (
   pairs.a = pairs_of(g, g.a, g.a.col_stride, g.a.row_stride, true, lines);
   pairs.b = pairs_of(g, g.b, g.b.row_stride, g.b.col_stride, false, lines);
   pairs.load_env = gemm;
-  return run_tiles<float>(pairs, rt, choose);
+  return run_tiles<float>(pairs, rt, tiles);
 }
 
 } // namespace
 } // namespace weft_gemm
 #endif
 
-// The table's product of bfloat16, by tiles that `choose` gives; without AVX-512 there is none.
+// The table's product of bfloat16; without AVX-512 there is none.
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #ifdef __AVX512F__
-#define WEFT_FILL_PAIRS(part, choose, lines)                                                       \
+#define WEFT_FILL_PAIRS(part, tiles, lines)                                                       \
   extern "C" void JOIN(weft_fill_gemm_##part##_, WEFT_ISA)(WeftGemmTable * table) {                \
     table->run_bfloat16 = [](const WeftGemm *gemm, const WeftKernelRuntime *rt) {                  \
-      return weft_gemm::run_pairs(gemm, rt, weft_gemm::choose, lines);                             \
+      return weft_gemm::run_pairs(gemm, rt, weft_gemm::tiles, lines);                              \
     };                                                                                             \
   }
 #else
-#define WEFT_FILL_PAIRS(part, choose, lines) \
+#define WEFT_FILL_PAIRS(part, tiles, lines) \
   extern "C" void JOIN(weft_fill_gemm_##part##_, WEFT_ISA)(WeftGemmTable *) {}
 #endif
 #endif

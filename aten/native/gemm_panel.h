@@ -101,6 +101,15 @@ template <typename T, int MR> Copying<T> choose_copying(i64 mr, bool by_k) {
   return nullptr;
 }
 
+// What tiles there are: at most `rows` high, up to `wide_rows` with four vectors of columns. What a thread does before it uses some of a
+// height, and after it: or NULL.
+template <typename T> struct Tiles {
+  Micro<T> (*choose)(i64 mr, i64 nv, bool by_k);
+  i64 rows, wide_rows;
+  void (*enter)(i64 mr), (*leave)();
+};
+template <typename T> constexpr Tiles<T> in_registers = {choose_micro<T>, WEFT_GEMM_ROWS, WEFT_GEMM_WIDE_ROWS, nullptr, nullptr};
+
 // --------------------------------------------------------------------------------------------- packing
 // All take the address of the panel's first element. `whole`: how many elements exist from there along the contiguous
 // direction, so may be read. What a panel has beyond `rows` or `cols` is zero: never stored, only fast.

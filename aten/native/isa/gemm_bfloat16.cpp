@@ -49,9 +49,10 @@ Micro<float> choose_pairs(i64 mr, i64 nv, bool by_k) {
   if (nv == 2) return by_k ? choose_pairs<2, true, R>(mr) : choose_pairs<2, false, R>(mr);
   return by_k ? choose_pairs<1, true, R>(mr) : choose_pairs<1, false, R>(mr);
 }
+constexpr Tiles<float> pairs_in_registers = {choose_pairs, WEFT_GEMM_ROWS, WEFT_GEMM_WIDE_ROWS, nullptr, nullptr};
 
 } // namespace
 } // namespace weft_gemm
 #endif
 
-WEFT_FILL_PAIRS(bfloat16, choose_pairs, false)
+WEFT_FILL_PAIRS(bfloat16, pairs_in_registers, false)

@@ -61,7 +61,7 @@ template <class T> std::shared_ptr<Plan<T>> plan_of(int64_t n) {
 
 enum Kind { COMPLEX, FROM_REAL, TO_REAL };
 
-// Transforms along one dim of row-major memory: [outer, n, inner] numbers.
+// Transforms along one dim of [outer, n, inner] numbers; out is row-major, in has blocks of [n, inner] `in_row` numbers apart.
 template <class T> struct Transform {
   Kind kind;
   bool forward;
@@ -70,20 +70,21 @@ template <class T> struct Transform {
   int64_t n, inner, count;  // of real numbers n is their count; count = outer * inner
   const Plan<T> *plan;      // of n, or of n / 2 where real numbers are taken two as one
   const Plan<T> *whole;     // of n: then its twiddles join the halves
-  T scale = 1;              // what results are multiplied by
+  T scale;                  // what results are multiplied by
+  int64_t in_row;
 
-  int64_t in_length() const { return kind == TO_REAL ? n / 2 + 1 : n; }
   int64_t out_length() const { return kind == FROM_REAL ? n / 2 + 1 : n; }
+  int64_t out_row() const { return out_length() * inner; }
 
-  // Where transform i begins, in numbers of `length` to a row.
-  int64_t start(int64_t i, int64_t length) const { return i / inner * length * inner + i % inner; }
+  // Where transform i begins, in numbers, of blocks `row` apart.
+  int64_t start(int64_t i, int64_t row) const { return i / inner * row + i % inner; }
 
   // f(t, l, i) for every element t < n of every transform: i is where that lies, in numbers. Some elements of a transform at a time, as
   // lines of the planes hold an element of every transform, lines of memory some of one.
-  template <class F> void each(int64_t first, int64_t lanes, int64_t length, int64_t to, F f) const {
+  template <class F> void each(int64_t first, int64_t lanes, int64_t row, int64_t to, F f) const {
     constexpr int64_t kSome = 16;
     int64_t at[kLanes];
-    for (int64_t l = 0; l < lanes; l++) at[l] = start(first + l, length);
+    for (int64_t l = 0; l < lanes; l++) at[l] = start(first + l, row);
     if (inner >= kLanes) {
       for (int64_t t = 0; t < to; t++)
         for (int64_t l = 0; l < lanes; l++) f(t, l, at[l] + t * inner);
@@ -104,20 +105,20 @@ template <class T> struct Transform {
     if (!forward) std::swap(to.re, to.im);
     T *re = to.re, *im = to.im;
     const T *x = in;
-    if (by_columns(first, lanes)) return fourier_of<T>().planes_of_columns(x + 2 * start(first, n), 2 * inner, n, to);
+    if (by_columns(first, lanes)) return fourier_of<T>().planes_of_columns(x + 2 * start(first, in_row), 2 * inner, n, to);
     if (by_lines(lanes) && (kind == COMPLEX || (kind == FROM_REAL && whole))) {
-      const int64_t row = kind == COMPLEX ? 2 * n : n;
+      const int64_t row = kind == COMPLEX ? 2 * in_row : in_row;
       return fourier_of<T>().planes_of_lines(x + first * row, row, plan->n, to);
     }
     if (kind == COMPLEX) {
-      each(first, lanes, n, n, [=](int64_t t, int64_t l, int64_t i) { re[t * lanes + l] = x[2 * i], im[t * lanes + l] = x[2 * i + 1]; });
+      each(first, lanes, in_row, n, [=](int64_t t, int64_t l, int64_t i) { re[t * lanes + l] = x[2 * i], im[t * lanes + l] = x[2 * i + 1]; });
     } else if (kind == FROM_REAL && whole) {
       T *both[] = {re, im};
-      each(first, lanes, n, n, [=](int64_t t, int64_t l, int64_t i) { both[t & 1][(t >> 1) * lanes + l] = x[i]; });
+      each(first, lanes, in_row, n, [=](int64_t t, int64_t l, int64_t i) { both[t & 1][(t >> 1) * lanes + l] = x[i]; });
     } else if (kind == FROM_REAL) {
-      each(first, lanes, n, n, [=](int64_t t, int64_t l, int64_t i) { re[t * lanes + l] = x[i], im[t * lanes + l] = 0; });
+      each(first, lanes, in_row, n, [=](int64_t t, int64_t l, int64_t i) { re[t * lanes + l] = x[i], im[t * lanes + l] = 0; });
     } else {
-      for (int64_t l = 0; l < lanes; l++) load_half(start(first + l, in_length()), l, lanes, to);
+      for (int64_t l = 0; l < lanes; l++) load_half(start(first + l, in_row), l, lanes, to);
     }
   }
 
@@ -147,20 +148,20 @@ template <class T> struct Transform {
     if (!forward) std::swap(from.re, from.im);
     const T *re = from.re, *im = from.im;
     T *y = out;
-    if (by_columns(first, lanes)) return fourier_of<T>().columns_of_planes(from, n, y + 2 * start(first, n), 2 * inner);
+    if (by_columns(first, lanes)) return fourier_of<T>().columns_of_planes(from, n, y + 2 * start(first, out_row()), 2 * inner);
     if (by_lines(lanes) && (kind == COMPLEX || (kind == TO_REAL && whole))) {
       const int64_t row = kind == TO_REAL ? n : 2 * n;
       return fourier_of<T>().lines_of_planes(from, row / 2, y + first * row, row);
     }
     if (kind == TO_REAL && whole) {
       const T *both[] = {re, im};
-      each(first, lanes, n, n, [=](int64_t t, int64_t l, int64_t i) { y[i] = both[t & 1][(t >> 1) * lanes + l]; });
+      each(first, lanes, out_row(), n, [=](int64_t t, int64_t l, int64_t i) { y[i] = both[t & 1][(t >> 1) * lanes + l]; });
     } else if (kind == TO_REAL) {
-      each(first, lanes, n, n, [=](int64_t t, int64_t l, int64_t i) { y[i] = re[t * lanes + l]; });
+      each(first, lanes, out_row(), n, [=](int64_t t, int64_t l, int64_t i) { y[i] = re[t * lanes + l]; });
     } else if (kind == FROM_REAL && whole) {
       store_half(first, lanes, from);
     } else {
-      each(first, lanes, out_length(), out_length(), [=](int64_t t, int64_t l, int64_t i) { y[2 * i] = re[t * lanes + l], y[2 * i + 1] = im[t * lanes + l]; });
+      each(first, lanes, out_row(), out_length(), [=](int64_t t, int64_t l, int64_t i) { y[2 * i] = re[t * lanes + l], y[2 * i + 1] = im[t * lanes + l]; });
     }
   }
 
@@ -169,7 +170,7 @@ template <class T> struct Transform {
     const int64_t h = n / 2;
     const T *re = from.re, *im = from.im, *cosine = whole->cosine, *sine = whole->sine;
     T *y = out;
-    each(first, lanes, h + 1, h + 1, [=](int64_t k, int64_t l, int64_t i) {
+    each(first, lanes, out_row(), h + 1, [=](int64_t k, int64_t l, int64_t i) {
       const int64_t a = (k == h ? 0 : k) * lanes + l, b = (k == 0 ? 0 : h - k) * lanes + l;
       const T er = (re[a] + re[b]) / 2, ei = (im[a] - im[b]) / 2, pr = (im[a] + im[b]) / 2, pi = (re[b] - re[a]) / 2, c = cosine[k], d = sine[k];
       y[2 * i] = er + pr * c - pi * d;
@@ -187,12 +188,12 @@ template <class T> struct Transform {
   void alone(int64_t i, FourierPlanes<T> x, FourierPlanes<T> y) const {
     const Fourier<T> &f = fourier_of<T>();
     if (kind == COMPLEX) {
-      f.whole(*plan, !forward, in + 2 * i * n, out + 2 * i * n, x, y);
+      f.whole(*plan, !forward, in + 2 * i * in_row, out + 2 * i * n, x, y);
     } else if (kind == FROM_REAL) {
-      FourierPlanes<T> z = f.whole(*plan, false, in + i * n, nullptr, x, y);
+      FourierPlanes<T> z = f.whole(*plan, false, in + i * in_row, nullptr, x, y);
       f.halve(*whole, n / 2, z, out + i * 2 * out_length());
     } else {
-      f.join(*whole, n / 2, in + i * 2 * in_length(), x);
+      f.join(*whole, n / 2, in + i * 2 * in_row, x);
       f.whole(*plan, true, nullptr, out + i * n, x, y);
     }
     if (scale != 1) multiply(out + i * (kind == TO_REAL ? n : 2 * out_length()), kind == TO_REAL ? n : 2 * out_length());
@@ -223,11 +224,11 @@ template <class T> struct Transform {
   bool each_alone() const { return inner == 1 && (kind == COMPLEX || whole) && fourier_of<T>().fits(*plan); }
 };
 
-template <class T> bool transform(Kind kind, bool forward, double scale, const char *in, char *out, int64_t n, int64_t inner, int64_t outer) {
+template <class T> bool transform(Kind kind, bool forward, double scale, const char *in, char *out, int64_t n, int64_t inner, int64_t outer, int64_t in_row) {
   const bool halved = kind != COMPLEX && n % 2 == 0;
   const auto plan = plan_of<T>(halved ? n / 2 : n), whole = plan_of<T>(halved ? n : 1);
   if (!plan || !whole) return false;
-  Transform<T> f{kind, forward, reinterpret_cast<const T *>(in), reinterpret_cast<T *>(out), n, inner, outer * inner, plan.get(), halved ? whole.get() : nullptr, (T)scale};
+  Transform<T> f{kind, forward, reinterpret_cast<const T *>(in), reinterpret_cast<T *>(out), n, inner, outer * inner, plan.get(), halved ? whole.get() : nullptr, (T)scale, in_row};
   const int64_t count = (f.count + kLanes - 1) / kLanes;
   if (n * f.count >= 2 * kAway && count > 1) kernel_runtime()->parallel_for(count, std::max<int64_t>(1, kAway / (n * kLanes)), Transform<T>::batches, &f);
   else Transform<T>::batches(&f, 0, count, 0);
@@ -254,6 +255,21 @@ Ref permuted(WeftTensor *t, const int *order) {
   int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
   for (int k = 0; k < WEFT_NDIM(t); k++) sizes[k] = t->sizes[order[k]], strides[k] = t->strides[order[k]];
   return Ref(alias(t, WEFT_NDIM(t), sizes, strides, t->offset));
+}
+// Whether the dims from d on are row-major, and the others one dim, of steps of `row`.
+bool by_blocks(const WeftTensor *t, int d, int64_t *row) {
+  int64_t next = 1;
+  for (int k = WEFT_NDIM(t) - 1; k >= d; next *= t->sizes[k--])
+    if (t->sizes[k] != 1 && t->strides[k] != next) return false;
+  *row = next;
+  bool first = true;
+  for (int k = d - 1; k >= 0; k--) {
+    if (t->sizes[k] == 1) continue;
+    if (first) *row = next = t->strides[k];
+    else if (t->strides[k] != next) return false;
+    next *= t->sizes[k], first = false;
+  }
+  return true;
 }
 
 // (out, x, dims, forward, scale), (out, x, dims, scale) or (out, x, dims, last, scale)
@@ -288,12 +304,15 @@ template <Kind kind> PyObject *fft_kernel(PyObject *, PyObject *const *args, Py_
   const int last = dims.back();
   if (kind == TO_REAL && given->sizes[last] != out->sizes[last] / 2 + 1) return not_for_these();
   if (!out->numel) return written();
-  Ref x = row_major(given);
+  int64_t in_row;  // of the first transform, which reads what is given
+  const int first_dim = kind == FROM_REAL ? last : dims[0];
+  const bool where_it_is = by_blocks(given, first_dim, &in_row);
+  Ref x = where_it_is ? Ref(Py_NewRef(as_object(given))) : row_major(given);
   if (!x) return PyErr_Occurred() ? nullptr : not_for_these();
   Ref between;  // what transforms of the other dims give, before the last becomes real
   if (kind == TO_REAL && dims.size() > 1) between = Ref(empty(WEFT_DTYPE(given), WEFT_NDIM(given), given->sizes, nullptr));
   if (kind == TO_REAL && dims.size() > 1 && !between) return nullptr;
-  const char *from = weft_data(as_tensor(x.get()));
+  const char *const given_data = weft_data(as_tensor(x.get())), *from = given_data;
   const bool single = WEFT_DTYPE(wide) == WEFT_COMPLEX64;
   const double multiplied = PyFloat_AS_DOUBLE(args[nargs - 1]);
   size_t left = dims.size();  // the last transform multiplies
@@ -301,7 +320,8 @@ template <Kind kind> PyObject *fft_kernel(PyObject *, PyObject *const *args, Py_
     const double scale = --left ? 1 : multiplied;
     int64_t inner = 1, outer = 1;
     for (int k = 0; k < WEFT_NDIM(shape); k++) (k < d ? outer : inner) *= k == d ? 1 : shape->sizes[k];
-    const bool made = single ? transform<float>(of, forward, scale, from, to, n, inner, outer) : transform<double>(of, forward, scale, from, to, n, inner, outer);
+    const int64_t row = where_it_is && from == given_data ? in_row : (of == TO_REAL ? n / 2 + 1 : n) * inner;
+    const bool made = single ? transform<float>(of, forward, scale, from, to, n, inner, outer, row) : transform<double>(of, forward, scale, from, to, n, inner, outer, row);
     from = to;
     return made;
   };

@@ -108,3 +108,19 @@ def test_strides(call, strides):
     assert made.stride() == strides
     compiled = weft.compile(call, backend="eager")(y, z)
     assert compiled.stride() == strides and weft.equal(compiled, made)
+
+
+@pytest.mark.parametrize("sizes", [(33, 130), (3, 20, 70), (18, 515), (40, 33)], ids=str)
+def test_lines_that_lie_apart_are_transformed_where_they_are(sizes):
+    rng = np.random.default_rng(0)
+    z = weft.from_numpy((rng.standard_normal(sizes) + 1j * rng.standard_normal(sizes)).astype(np.complex64))
+    x = weft.from_numpy(rng.standard_normal(sizes).astype(np.float32))
+    kept = [lambda t: t[..., 2:], lambda t: t[..., : sizes[-1] // 2 + 1], lambda t: t[::2], lambda t: t[:1].expand(t.shape), lambda t: t[1:, ..., 1:]]
+    for some in kept:
+        for name, given in [("fft", z), ("irfft", z), ("fft2", z), ("irfft2", z), ("rfft", x), ("rfft2", x)]:
+            transform = getattr(weft.fft, name)
+            part = some(given)
+            assert np.array_equal(transform(part).numpy(), transform(part.contiguous()).numpy()), name
+    for dim in range(len(sizes)):
+        part = z[1:, ..., 2:]
+        assert np.array_equal(weft.fft.fft(part, dim=dim).numpy(), weft.fft.fft(part.contiguous(), dim=dim).numpy())

@@ -7,6 +7,7 @@ This file holds what has no class there: problems of the compiler itself, and li
 import sys
 import warnings
 from collections.abc import Callable
+from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
@@ -43,7 +44,18 @@ _always = False
 
 # By the code of a function of ours that may stand among the callers of an op that warns: (its frame, text, category, once) →
 # whether it deals with the warning. Capture has it told by the captured program, whose lines are none of the callers'.
-hearers: dict[CodeType, Callable[[FrameType, str, type[Warning], bool], bool]] = {}
+class _Hearers(dict[CodeType, Callable[[FrameType, str, type[Warning], bool], bool]]):
+    """With the names of the functions, which tell sooner than their code."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def __setitem__(self, code: CodeType, hearer: Callable[[FrameType, str, type[Warning], bool], bool]) -> None:
+        super().__setitem__(code, hearer)
+        self.names.add(code.co_name)
+
+
+hearers = _Hearers()
 
 
 def warn_caller(text: str, category: type[Warning] = UserWarning, once: bool = False) -> None:
@@ -51,7 +63,8 @@ def warn_caller(text: str, category: type[Warning] = UserWarning, once: bool = F
     _native.not_replayed()
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and is_ours(frame.f_globals, frame.f_code):
-        hearer = hearers.get(frame.f_code)
+        code = frame.f_code
+        hearer = hearers.get(code) if code.co_name in hearers.names else None  # (the hash of code reads all of it)
         if hearer is not None and hearer(frame, text, category, once):
             return
         frame, level = frame.f_back, level + 1
@@ -64,7 +77,12 @@ def warn_caller(text: str, category: type[Warning] = UserWarning, once: bool = F
 
 def is_ours(globals: dict[str, Any], code: CodeType) -> bool:
     """Whether it is code of weft, written or generated."""
-    return str(globals.get("__name__")).partition(".")[0] in OURS or code.co_filename.startswith("<weft")
+    return _is_module_of_ours(str(globals.get("__name__"))) or code.co_filename.startswith("<weft")
+
+
+@cache
+def _is_module_of_ours(name: str) -> bool:
+    return name.partition(".")[0] in OURS
 
 
 def warn_once(text: str, category: type[Warning] = CompilerWarning, stacklevel: int = 3, about: str | None = None) -> None:

@@ -342,17 +342,21 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
 )
 def kl_div(input, target, size_average, reduce, reduction, log_target):
     """target * (log(target) - input); input holds log-probabilities."""
-    loss = target.exp() * (target - input) if log_target else ops.xlogy(target, target) - target * input
     reduction = old_reduction(reduction, size_average, reduce)
-    if reduction == "batchmean":
-        return ops.sum(loss) / input.shape[0]
     if reduction == "mean":
         warn_caller(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the "
             "batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in "
             "the next major release."
         )
-    return reduce_loss(loss, reduction)
+    return ops.kl_div_said(input, target, reduction, log_target)
+
+
+@composite("kl_div_said(Tensor input, Tensor target, str reduction, bool log_target) -> Tensor", tags=["function_only", "hidden"])
+def kl_div_said(input, target, reduction, log_target):
+    """kl_div without its warning, for which calls are not replayed."""
+    loss = target.exp() * (target - input) if log_target else ops.xlogy(target, target) - target * input
+    return ops.sum(loss) / input.shape[0] if reduction == "batchmean" else reduce_loss(loss, reduction)
 
 
 @composite(

@@ -79,12 +79,14 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
 )
 
 
-def _check(op: Op, refused: dict[Any, type[Exception]], public: tuple[Any, ...]) -> None:
-    """Raises where the tensors of a call are of a kind that the op refuses."""
+def _check(op: Op, refused: dict[Any, type[Exception]], tensors: list[tuple[int, bool]], public: tuple[Any, ...]) -> None:
+    """Raises where the tensors of a call are of a kind that the op refuses. `tensors`: which arguments may be some, and whether
+    they are declared as such."""
     dtype, highest = None, -1
-    for param, value in zip(op.schema.params, public):
-        tensor = param.type == "Tensor" and getattr(value, "ndim", None) is not None
-        if (tensor or param.type == "Any" and isinstance(value, Tensor)) and category(value.dtype) > highest:
+    for place, declared in tensors:
+        value = public[place]
+        tensor = declared and getattr(value, "ndim", None) is not None
+        if (tensor or not declared and isinstance(value, Tensor)) and category(value.dtype) > highest:
             dtype, highest = value.dtype, category(value.dtype)
     given = public[op.schema.index["dtype"]] if "dtype" in op.schema.index else None
     if given is not None:  # it is computed in that dtype
@@ -109,7 +111,8 @@ def declare() -> Callable[[Op], None]:
     def give(op: Op) -> None:
         refused = of_op.get(id(op))
         if refused is not None:
-            op.refuses = lambda public: _check(op, refused, public)
+            tensors = [(place, p.type == "Tensor") for place, p in enumerate(op.schema.params) if p.type in ("Tensor", "Any")]
+            op.refuses = lambda public: _check(op, refused, tensors, public)
 
     return give
 

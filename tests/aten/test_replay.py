@@ -206,3 +206,16 @@ def test_numbers_beside_a_condition_are_of_the_dtype_of_what_they_stand_beside()
         for dtype in (torch.complex64, torch.complex128, torch.float32, torch.int64):
             x = torch.zeros(2, dtype=dtype)
             assert torch.where(keep, 10, x).tolist() == [10, 0] and x.masked_fill_(keep, 7).tolist() == [7, 0]
+
+
+def test_what_a_loss_warns_of_leaves_its_values_to_be_replayed(replay_after):
+    replay_after(2)
+    x, target = torch.randn(4, 5), torch.rand(4, 5)
+    with pytest.warns(UserWarning, match="reduction: 'mean' divides"):
+        for _ in range(6):
+            found = torch.nn.functional.kl_div(x, target)
+        _native.python_entries(True)
+        torch.nn.functional.kl_div(x, target)
+        told = _native.python_entries(True)
+    assert set(told) <= {"kl_div"}
+    assert abs((target * (target.log() - x)).mean() - found) < 1e-6

@@ -38,7 +38,7 @@ struct Cut {
     wide.resize((size_t)count);
     const char *from = weft_data(as_tensor(kept[0].get()));
     if (WEFT_DTYPE(indices) == WEFT_INT32) std::copy_n(reinterpret_cast<const int32_t *>(from), count, wide.begin());
-    else memcpy(wide.data(), from, (size_t)count * sizeof(int64_t));
+    else std::copy_n(reinterpret_cast<const int64_t *>(from), count, wide.begin());
     at = wide.data();
     for (int64_t i = 0; i < count; i++)
       if ((uint64_t)at[i] >= (uint64_t)rows) return false;
@@ -202,7 +202,7 @@ PyObject *sums_backward_kernel(PyObject *, PyObject *const *args, Py_ssize_t nar
   if (as_tensor(grad.get())->sizes[0] != cut.bags || as_tensor(grad.get())->sizes[1] != width) return not_for_these();
   return by_float(dtype, [&](auto zero) {
     typedef decltype(zero) T;
-    memset(weft_data(out), 0, (size_t)out->numel * sizeof(T));
+    std::fill_n(reinterpret_cast<T *>(weft_data(out)), out->numel, T(0));
     BagJob<T> job = {cut, width, nullptr, data_of<T>(scales), data_of<T>(grad), reinterpret_cast<T *>(weft_data(out)), nullptr, mean};
     Loop::parallel(cut.count * width, width, std::max<int64_t>(cut.count, 1), BagJob<T>::scatter, &job);
   }) ? written() : not_for_these();

@@ -44,8 +44,7 @@ PyObject *cholesky_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 PyObject *cholesky_info_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   WeftTensor *out[2];
   if (nargs != 3 || !results_of(args[0], out) || !out[0] || !out[1] || WEFT_DTYPE(out[1]) != WEFT_INT32) return unread();
-  const size_t count = (size_t)out[1]->numel;
-  memset(weft_data(out[1]), 0, count * sizeof(int32_t));
+  std::fill_n(reinterpret_cast<int32_t *>(weft_data(out[1])), out[1]->numel, 0);
   return cholesky_of(out[0], args[1], args[2]);
 }
 

@@ -277,3 +277,16 @@ def test_more_dims_than_there_is_room_for_are_refused():
     for call in (*views, lambda: ones(2, 2)[(None,) * 71]):
         with pytest.raises(RuntimeError, match="at most 72 dimensions, got 73"):
             call()
+
+
+def test_kernels_of_nothing():
+    """There is no memory behind tensors without elements: no address of it is handed on (`make asan` tells of it)."""
+    factor, info = weft.linalg.cholesky_ex(empty(0, 3, 3), upper=True)
+    assert (factor.shape, info.shape, info.dtype) == ((0, 3, 3), (0,), weft.int32)
+    for mode in ("sum", "mean", "max"):
+        table = zeros(4, 0, requires_grad=True)
+        F.embedding_bag(zeros(3, dtype=weft.int64), table, zeros(1, dtype=weft.int64), mode=mode).sum().backward()
+        assert table.grad.shape == (4, 0)
+        table = zeros(4, 3, requires_grad=True)
+        F.embedding_bag(zeros(0, dtype=weft.int64), table, zeros(1, dtype=weft.int64), mode=mode).sum().backward()
+        assert not table.grad.any()

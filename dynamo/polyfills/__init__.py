@@ -83,21 +83,6 @@ def set_attributes(obj, attributes):
         object.__setattr__(obj, name, value)
 
 
-def concat(a, b, /):
-    """operator.concat"""
-    if not hasattr(a, "__getitem__"):
-        raise TypeError(f"'{type(a).__name__}' object can't be concatenated")
-    return a + b
-
-
-def concat_in_place(a, b, /):
-    """operator.iconcat"""
-    if not hasattr(a, "__getitem__"):
-        raise TypeError(f"'{type(a).__name__}' object can't be concatenated")
-    a += b
-    return a
-
-
 def searched(a):
     """iter(a), to look for an item: C answers every TypeError of it by one of its own."""
     try:
@@ -140,8 +125,6 @@ def count_elements(mapping, iterable, /):
 
 FUNCTIONS = {
     collections._count_elements: count_elements,  # type: ignore[attr-defined]
-    operator.concat: concat,
-    operator.iconcat: concat_in_place,
     operator.countOf: count_of,
     operator.indexOf: index_of,
     operator.call: call,

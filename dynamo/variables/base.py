@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import inspect
 import operator
@@ -415,13 +416,27 @@ def takes(function: Any, positional: int, keywords: frozenset[str]) -> bool:
     return True
 
 
+SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
+JOINED = ("__add__", "__mul__", "__rmul__", "__iadd__", "__imul__")
+
+
+def unanswered(self: Variable, frame: Frame, name: str, other: Variable) -> Variable:
+    """What the special method of an operator gives that does not know `other`: NotImplemented, but those of sequences,
+    which are no operators of numbers, raise what they refuse."""
+    found = frame.world.on_class(self.python_type(), name)
+    cls = getattr(found, "__objclass__", None)
+    if name in JOINED and cls in SEQUENCES:
+        raise frame.ops.refused(frame, lambda value: found(cls(), value), other)
+    return frame.values.const(NotImplemented)
+
+
 def _declare_operators() -> None:
     """`a.__add__(b)` and all the others, from the rows of operators."""
 
     def declare(name: str, answer: Callable) -> None:
         def rule(self, frame, other):
             result = answer(self, frame, other)
-            return frame.values.const(NotImplemented) if result is None else result
+            return unanswered(self, frame, name, other) if result is None else result
 
         setattr(Variable, f"operator{name}", method(name)(rule))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 
 from dynamo import outcome
+from dynamo.breaks import Raised
 from dynamo.variables import attributes
 from dynamo.variables.attributes import bind, find, find_function, is_data_descriptor, storage_of
 from dynamo.variables.base import TrueVariable, Variable
@@ -45,6 +46,15 @@ class ClassVariable(TrueVariable):
 
     def getattr_plainly(self, frame, name, hook=None):
         """type.__getattribute__(self, name), then the hook."""
+        try:
+            return self.getattr_of_type(frame, name)
+        except Raised as r:
+            if hook is None or not issubclass(r.value.python_type(), AttributeError):
+                raise
+        return bind(frame, hook, self, frame.world.known(type(self.value))).call(frame, [frame.values.const(name)], {})
+
+    def getattr_of_type(self, frame, name):
+        """type.__getattribute__(self, name)"""
         meta = type(self.value)
         of_meta = frame.world.known(meta)
         on_meta = find(frame, meta, name)
@@ -58,8 +68,6 @@ class ClassVariable(TrueVariable):
             return bind(frame, found, None, self)
         if on_meta is not None:
             return bind(frame, on_meta, self, of_meta)
-        if hook is not None:
-            return bind(frame, hook, self, of_meta).call(frame, [frame.values.const(name)], {})
         raise attributes.no_attribute(frame, self, name, f"type object '{self.value.__name__}' has no attribute '{{1}}'")
 
     def member(self, frame, descriptor, name):

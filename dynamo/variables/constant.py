@@ -79,7 +79,8 @@ class ConstantVariable(Variable):
         if isinstance(self.value, frozenset):
             return frame.values.as_set(frame, self).binary(frame, op, other)
         if op in (operator.eq, operator.ne) and not isinstance(self.value, PLAIN) and other.is_constant():
-            return frame.values.literal(frame, run_python(frame, op, self.value, other.as_python()))
+            result = run_python(frame, getattr(self.value, ROWS[op].dunder), other.as_python())
+            return None if result is NotImplemented else frame.values.literal(frame, result)
         return None if self.knows_numbers(frame, ROWS[op].dunder, other) else super().binary(frame, op, other)
 
     def binary_of_parts(self, frame, name: str, other: ConstantVariable) -> Variable | None:

@@ -329,15 +329,16 @@ class DictVariable(HashedVariable):
         return default if value is MISSING else value
 
     @method("popitem")
-    def popitem(self, frame, last=TRUE):
+    def popitem(self, frame, last=None):
+        ordered = issubclass(self.cls, collections.OrderedDict)
+        if last is not None and not ordered:
+            raise self.unsupported("popitem() with these arguments")
         if not self.entries:
-            ordered = issubclass(self.cls, collections.OrderedDict)
             raise raise_exception(frame, KeyError, f"{'' if ordered else 'popitem(): '}dictionary is empty")
         entries = list(self.entries.items())
-        k, entry = entries[-1 if last.truth(frame) else 0]
+        k, entry = entries[-1 if last is None or last.truth(frame) else 0]
         entry[1] = entry[1].realize(frame)
         self.reshaped(frame)
-        ordered = issubclass(self.cls, collections.OrderedDict)
         self.changes.note("del" if ordered else "popitem", k, entry[0])  # (a dict that loses its last item forgets its place)
         del self.entries[k]
         return frame.values.tuple_(entry)

@@ -23,7 +23,7 @@ from dynamo.bytecode.instruction import VERSION
 from dynamo.polyfills import sorting
 from dynamo.real_objects import is_plain_key
 from dynamo.variables import attributes, builtin_containers
-from dynamo.variables.base import Variable, accepts, takes
+from dynamo.variables.base import SEQUENCES, Variable, accepts, takes
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, builtin, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
 from dynamo.variables.construct import new_object
@@ -295,6 +295,29 @@ for _real, _polyfill in {**polyfills.FUNCTIONS, **sorting.FUNCTIONS}.items():
 FUNCTIONS[operator.inv] = FUNCTIONS[operator.invert]
 FUNCTIONS[itertools.tee] = _tee
 FUNCTIONS[functools.reduce] = _inline(polyfills.reduce if VERSION < (3, 14) else polyfills.reduce_from)
+
+
+def _concat(frame, args, kwargs):
+    """operator.concat: the sum that a sequence of C has. What has none, or one in Python, is left to Python."""
+    a, b = args
+    if getattr(frame.world.on_class(a.python_type(), "__add__"), "__objclass__", None) not in SEQUENCES:
+        raise Unsupported(breaks.UNKNOWN_CALL, f"operator.concat of a {a.type_name()}")
+    return a.method(frame, "__add__", [b], {})
+
+
+def _concat_in_place(frame, args, kwargs):
+    """operator.iconcat: the same, in place where the sequence can be changed."""
+    a, b = args
+    found = frame.world.on_class(a.python_type(), "__iadd__")
+    if found is frame.world.MISSING:
+        return _concat(frame, args, kwargs)
+    if getattr(found, "__objclass__", None) not in SEQUENCES:
+        raise Unsupported(breaks.UNKNOWN_CALL, f"operator.iconcat of a {a.type_name()}")
+    return a.method(frame, "__iadd__", [b], {})
+
+
+FUNCTIONS[operator.concat] = _concat
+FUNCTIONS[operator.iconcat] = _concat_in_place
 
 
 PICKLING = (

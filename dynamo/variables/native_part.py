@@ -19,7 +19,7 @@ from dynamo.bytecode.instruction import VERSION
 from dynamo.operators import BY_DUNDER, UNARY
 from dynamo.source import Attr, Converted, DictKey, NativeItem, Source, keys_of, values_of
 from dynamo.variables.attributes import bind, find_function, storage_of
-from dynamo.variables.base import Variable, accepts
+from dynamo.variables.base import Variable, accepts, unanswered
 from dynamo.variables.constant import NONE, PLAIN, ConstantVariable
 from dynamo.variables.hashed import value_at
 from dynamo.variables.mapping import MISSING, DictVariable, check_factory, ordered_pairs_from
@@ -53,17 +53,20 @@ class Part:
             return ConstantVariable(run_python(frame, self.base.__format__, named(self.value), args[0].as_python()))
         args = [self.operand(a) for a in args]
         if name in BY_DUNDER:
-            return _or_not_implemented(self.binary(frame, BY_DUNDER[name].function, *args))
+            return self.answered(frame, name, self.binary(frame, BY_DUNDER[name].function, *args), *args)
         if name in BY_REFLECTED:
-            return _or_not_implemented(self.reflected(frame, BY_REFLECTED[name].function, *args))
+            return self.answered(frame, name, self.reflected(frame, BY_REFLECTED[name].function, *args), *args)
         if name in BY_INPLACE:
-            return _or_not_implemented(self.binary(frame, BY_INPLACE[name].inplace, *args))
+            return self.answered(frame, name, self.binary(frame, BY_INPLACE[name].inplace, *args), *args)
         if name in UNARY_BY_DUNDER:
             return self.unary(frame, UNARY_BY_DUNDER[name])
         rule = SLOTS.get(name)
         if rule is not None and accepts(rule, len(args) + 2, kwargs):
             return rule(self, frame, *args)
         return self.method(frame, name, args, kwargs)
+
+    def answered(self, frame, name: str, result: Variable | None, other: Variable) -> Variable:
+        return unanswered(self, frame, name, other) if result is None else result
 
     def operand(self, value: Variable) -> Variable:
         """Another operand as C sees it: of an object that is a number or string besides, that."""
@@ -90,10 +93,6 @@ class Part:
     if TYPE_CHECKING:  # what the other base of each part has
 
         def __getattr__(self, name: str) -> Any: ...
-
-
-def _or_not_implemented(value: Variable | None) -> Variable:
-    return ConstantVariable(NotImplemented) if value is None else value
 
 
 SLOTS: dict[str, Callable] = {
@@ -355,6 +354,10 @@ class ConstantPart(Part, ConstantVariable):
     def part_call(self, frame, name, args, kwargs):
         if name == "format" and "{" not in self.value and "}" not in self.value:
             return self.owner
+        if name == "__mod__" and isinstance(self.value, (str, bytes)):
+            formatted = ConstantVariable(self.value).binary(frame, operator.mod, *args)
+            one_piece = isinstance(self.value, str) and self.value and "%" not in self.value  # which C gives as it is
+            return self.owner if one_piece else formatted
         if name == "__add__" and isinstance(self.value, bytes):  # the one whose error names the subclass
             other = self.operand(args[0])
             if other.is_constant() and not isinstance(other.as_python(), (bytes, bytearray, memoryview)):
@@ -407,10 +410,8 @@ class NamespacePart(Part, Variable):
     def part_call(self, frame, name, args, kwargs):
         if name == "__init__":
             return self.initialize(frame, args, kwargs) or NONE
-        if name == "__eq__":
-            return self.equals(frame, args[0])
-        if name in ("__lt__", "__le__", "__gt__", "__ge__"):
-            return ConstantVariable(NotImplemented)
+        if name in BY_DUNDER and BY_DUNDER[name].is_comparison:
+            return self.compared(frame, BY_DUNDER[name].function, args[0])
         if name == "__repr__":
             return self.text(frame)
         raise self.owner.unsupported(f"method {name}")
@@ -422,11 +423,11 @@ class NamespacePart(Part, Variable):
         for name, value in [*pairs, *kwargs.items()]:
             storage_of(frame, self.owner).write(frame, name, value)
 
-    def equals(self, frame, other: Variable) -> Variable:
+    def compared(self, frame, op: Callable, other: Variable) -> Variable:
         if not issubclass(other.python_type(), types.SimpleNamespace):
             return ConstantVariable(NotImplemented)
         mine, theirs = [storage_of(frame, o).as_dict(frame) for o in (self.owner, other)]
-        return frame.ops.binary(frame, operator.eq, mine, theirs)
+        return frame.ops.binary(frame, op, mine, theirs)
 
     def text(self, frame) -> Variable:
         storage = storage_of(frame, self.owner)

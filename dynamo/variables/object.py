@@ -385,7 +385,7 @@ def _delattr(self, frame, name):
 def _init(self, frame, *args, **kwargs):
     if args or kwargs:
         cls = self.python_type()
-        if attributes.find_function(frame, cls, "__init__") is not None:
+        if (init := find(frame, cls, "__init__")) is not None and init.raw is not object.__dict__["__init__"]:
             text = "object.__init__() takes exactly one argument (the instance to initialize)"
             raise frame.values.error(frame, TypeError, text)
         new = find(frame, cls, "__new__")

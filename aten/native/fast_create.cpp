@@ -1,8 +1,7 @@
 // fast_create.cpp: new tensors: zeros, ones, empty, full, their _like and new_ forms, arange of integers; rules of draws (philox.cpp).
 #include <string.h>
 
-#include "loops.h"
-#include "op.h"
+#include "native_kernel.h"
 #include "philox.h"
 
 namespace weft {
@@ -86,8 +85,7 @@ PyObject *fast_arange(Call &call) {
   int64_t n = (end - start + step - 1) / step;
   Ref out(empty(WEFT_INT64, 1, &n, nullptr));
   if (!out) return nullptr;
-  int64_t *p = reinterpret_cast<int64_t *>(n ? weft_data(as_tensor(out.get())) : nullptr);
-  for (int64_t i = 0; i < n; i++) p[i] = start + i * step;
+  if (n) count_int64(reinterpret_cast<int64_t *>(weft_data(as_tensor(out.get()))), n, start, step);
   return out.release();
 }
 

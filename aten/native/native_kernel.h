@@ -35,6 +35,9 @@ inline bool has_dense_rows(const WeftTensor *t) { return !WEFT_NDIM(t) || t->siz
 // n copies of an element of `item` bytes.
 void fill_items(char *to, int64_t n, const char *value, int item);
 
+// creation_kernels.cpp: to[i] = start + i * step.
+void count_int64(int64_t *to, int64_t n, int64_t start, int64_t step);
+
 // sort.cpp: the rows of a row-major tensor in ascending order, and where their elements stood; false with an exception set, or, without
 // one, for a dtype that has no order.
 bool sort_rows(WeftTensor *x, WeftTensor *values, WeftTensor *indices);

@@ -161,6 +161,16 @@ def of_spaced(_, dtype):
     yield from ((start, 2.5, 0.37, n, getattr(dtypes, dtype), device) for start in (-1.0, 0.1) for n in (0, 1, 2, 7, 300))
 
 
+@calls_of("arange")
+def of_arange(_, dtype):
+    device = Meta.of(tensor(1)).device
+    counts = [(0, 0, 1), (0, 300, 1), (-40, 87, 3), (50, -77, -5), (2**24, 2**24 + 40, 1)]
+    counts += [(2**31 - 9, 2**31 + 9, 1), (-(2**62), 2**62, 2**58)]  # beyond int32
+    if getattr(dtypes, dtype).is_floating_point:
+        counts += [(0.1, 33, 0.1), (1, 9.5, 0.37), (-1e30, 1e30, 1e28), (7, -7, -0.3), (0.5, 90, 1)]
+    yield from ((*count, getattr(dtypes, dtype), device) for count in counts)
+
+
 @calls_of("multinomial_philox")
 def of_multinomial_philox(_, dtype):
     for sizes in ((40,), (3, 50)):

@@ -185,7 +185,7 @@ PROMISED = {
         "special_round=round. special_sinc=sinc. special_xlogy=xlogy. special_entr entr_core frexp.",
     "take":
         "take. put. put_. take_along_dim. index_reduce. index_reduce_. unravel_index nonzero_static. sum_to_size. "
-        "embedding_bag segment_reduce _segment_reduce=segment_reduce",
+        "embedding_bag lengths_of_runs segment_reduce _segment_reduce=segment_reduce",
     "variance":
         "var. var_of_too_few var_mean. std. std_mean",
     "window":

@@ -275,7 +275,7 @@ def normal(mean, std, size, generator, dtype, device, layout, pin_memory, requir
 _NO_PROBABILITY = "bernoulli expects probabilities between 0 and 1"
 
 
-@op("probabilities(Tensor input) -> Tensor", tags=["pointwise", "function_only", "hidden", "constant"])
+@op("probabilities(Tensor input) -> Tensor", tags=["pointwise", "function_only", "hidden", "constant", "raises"])
 def probabilities(input: Meta) -> Meta:
     """The input, all of whose elements are from 0 to 1; RuntimeError where one is not."""
     return pointwise_meta(input)

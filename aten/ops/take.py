@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native
 from aten import dtype as dtypes
 from aten.laid_out import laid_out_as
-from aten.meta import Meta, dense_strides
+from aten.meta import Meta, contiguous_strides, dense_strides
 from aten.op import alias_of, composite, op, ops
+from aten.ops.batching import to_front
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_int, product, wrap_dim
 from aten.symbolic.unknown import decided
@@ -186,6 +186,25 @@ def embedding_bag(
     return total / count.clamp(min=1).unsqueeze(1)
 
 
+@op("lengths_of_runs(Tensor lengths, int? total=None) -> Tensor", tags=["library", "function_only", "hidden", "raises"])
+def lengths_of_runs(lengths: Meta, total: Any) -> Meta:
+    """The lengths, none of them negative, each row of which sums to the total; RuntimeError where they do not."""
+    return Meta(lengths.dtype, lengths.device, lengths.sizes, contiguous_strides(lengths.sizes))
+
+
+@lengths_of_runs.kernel
+def _(out, lengths, total):
+    if bool((lengths < 0).any()):
+        raise RuntimeError("lengths contains negative value!")
+    if total is not None and not bool((lengths.sum(-1) == total).all()):
+        raise RuntimeError(
+            "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
+        )
+    out[...] = lengths
+
+
+lengths_of_runs.batch(lambda n, dims, lengths, total: (lengths_of_runs(to_front(lengths, dims[0]), total), 0))
+
 @composite(
     "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, "
     "int axis=0, bool unsafe=False, Any initial=None) -> Tensor",
@@ -203,14 +222,9 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
         lengths = ops.diff(offsets)
     batch, n = list(data.shape[:axis]), data.shape[axis]
     runs, rest = lengths.shape[-1], list(data.shape[axis + 1 :])
-    if not unsafe and not lengths.is_meta and not _native.is_tracer(lengths) and bool((lengths < 0).any()):
-        raise RuntimeError("lengths contains negative value!")
+    if not unsafe and not lengths.is_meta:
+        lengths = lengths_of_runs(lengths, None if given_offsets or not runs else n)
     ends = ops.cumsum(lengths, -1)
-    if not unsafe and not given_offsets and not lengths.is_meta and not _native.is_tracer(lengths) and runs:
-        if not bool((ops.select(ends, -1, runs - 1) == n).all()):
-            raise RuntimeError(
-                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
-            )
     place = ops.arange(n).expand([*batch, n]).contiguous()
     run = ops.searchsorted(ends, place, right=True)
     start = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -float("inf"), "amin": float("inf")}[kind]

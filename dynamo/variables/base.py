@@ -427,6 +427,8 @@ def unanswered(self: Variable, frame: Frame, name: str, other: Variable) -> Vari
     cls = getattr(found, "__objclass__", None)
     if name in JOINED and cls in SEQUENCES:
         raise frame.ops.refused(frame, lambda value: found(cls(), value), other)
+    if self.is_array_like and other.is_array_like:  # tensors and arrays know one another in part
+        raise self.unsupported(f"{name}() of a {other.type_name()}")
     return frame.values.const(NotImplemented)
 
 

@@ -226,7 +226,11 @@ def parted(a: Any, b: Any) -> tuple | None:
     """The smallest parts of two nested lists that differ. Which of two equal immutable objects it is does not matter."""
     if a == b:
         return None
+    if letters(a) is not None and letters(b) is not None:  # of a repr, which may hold an address
+        a, b = letters(a), letters(b)
     if isinstance(a, list) and isinstance(b, list):
+        if sorted(str(v[0]) for v in (a, b) if v) == ["KeyWrapper", "function"]:  # what functools.cmp_to_key gives
+            return None
         if "again" in (a[:1] + b[:1])[:2] and {"again", *IMMUTABLE} >= {str(v[0]) for v in (a, b)}:
             return None
         if len(a) == len(b):
@@ -234,6 +238,13 @@ def parted(a: Any, b: Any) -> tuple | None:
     if isinstance(a, str) and isinstance(b, str) and seen.ADDRESS.sub("", a) == seen.ADDRESS.sub("", b):
         return None
     return "", a, b
+
+
+def letters(value: Any) -> str | None:
+    """The text whose letters a list holds; None for another list."""
+    if isinstance(value, list) and value and all(isinstance(v, list) and v[:1] == ["str"] and len(v) == 2 for v in value):
+        return "".join(v[1][1:-1] for v in value)
+    return None
 
 
 def kind(found: tuple) -> list:

@@ -137,3 +137,15 @@ def test_what_is_no_probability_is_refused(draw, backend):
         assert told[0] == told[1]
     made = weft.vmap(lambda t: weft.bernoulli(t), randomness="different")(weft.ones(3, 2))
     assert made.tolist() == [[1.0, 1.0]] * 3
+
+
+@pytest.mark.parametrize("backend", ("aot_eager", "inductor"))
+def test_probabilities_that_nobody_draws_by_are_checked(backend):
+    def draws(x):
+        weft.bernoulli(x)
+        return x + 1
+
+    compiled = weft.compile(draws, backend=backend, fullgraph=True)
+    assert compiled(weft.full((3,), 0.5)).tolist() == [1.5, 1.5, 1.5]
+    with pytest.raises(RuntimeError, match="bernoulli expects probabilities between 0 and 1"):
+        compiled(weft.full((3,), 2.0))

@@ -85,3 +85,20 @@ def test_segments_must_cover_the_data():
         weft.segment_reduce(x, "sum", lengths=lengths)
     assert weft.segment_reduce(x, "sum", lengths=lengths, unsafe=True).tolist() == [1.0, 2.0]
     assert weft.segment_reduce(x, "sum", offsets=weft.tensor([0, 2, 3])).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("backend", ("aot_eager", "inductor"))
+@pytest.mark.parametrize("lengths", ([1, 1], [1, 4, -2]))
+def test_compiled_segments_must_cover_the_data(backend, lengths):
+    weft.compiler.reset()
+    f = weft.compile(lambda x, n: (weft.segment_reduce(x, "sum", lengths=n), x + 1)[1], backend=backend, fullgraph=True)
+    assert f(weft.ones(3), weft.tensor([2, 1])).tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(RuntimeError, match="Expected all rows of lengths|lengths contains negative value"):
+        f(weft.ones(3), weft.tensor(lengths))
+
+
+def test_segments_of_each_sample_must_cover_its_data():
+    rows, summed = weft.arange(6.0).reshape(2, 3), weft.vmap(lambda x, n: weft.segment_reduce(x, "sum", lengths=n), (0, 1))
+    assert summed(rows, weft.tensor([[1, 3], [2, 0]])).tolist() == [[0.0, 3.0], [12.0, 0.0]]
+    with pytest.raises(RuntimeError, match="Expected all rows of lengths"):
+        summed(rows, weft.tensor([[1, 3], [2, 1]]))

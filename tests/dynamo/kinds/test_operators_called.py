@@ -5,9 +5,12 @@ import enum
 import operator
 import types
 
+import numpy as np
 import pytest
 
 import weft
+
+Point = collections.namedtuple("Point", "x y")
 
 
 class Color(enum.Enum):
@@ -35,7 +38,8 @@ collections.deque([1]).__rmul__(int) | collections.deque([1]).__add__([2]) | Lis
 List([1]).__add__((2,)) | [1].__eq__((1,)) | (1).__add__([]) | s.__ge__(s) | s.__lt__(3) | s.__eq__(s)
 s < s | {}.popitem(1) | {1: 2}.popitem(1) | {1: 2}.popitem()
 collections.OrderedDict([(1, 2), (3, 4)]).popitem(False)
-collections.OrderedDict([(1, 2), (3, 4)]).popitem()"""
+collections.OrderedDict([(1, 2), (3, 4)]).popitem()
+Point.__init__(List([1]), 3) | Point.__init__(Point(1, 2)) | x.__eq__(np.zeros(2)).tolist() | x.__and__(np.ones(2))"""
 
 
 def programs():
@@ -44,7 +48,8 @@ def programs():
 
 @pytest.mark.parametrize("expression", programs())
 def test_it_is_what_python_gives(expression):
-    scope = {"weft": weft, "collections": collections, "operator": operator, "Color": Color, "Text": Text, "List": List}
+    known = {"weft": weft, "np": np, "collections": collections, "operator": operator}
+    scope = {**known, "Color": Color, "Text": Text, "List": List, "Point": Point}
     body = f"    y = x * 2\n    try:\n        found = {expression}\n    except Exception as e:\n        found = type(e), str(e)\n"
     exec(f"def f(x, s):\n{body}    return y, found", scope)
     f = scope["f"]

@@ -156,8 +156,17 @@ def multinomial(p: Tensor, num_samples: int, replacement: bool, seed: Any, offse
     return ops.slice(ops.sort(race, -1, stable=True)[1], -1, 0, num_samples).contiguous()
 
 
+def lengths_of_runs(lengths: Tensor, total: Any) -> Tensor:
+    wrong = ops.any(lengths < 0)
+    if total is not None:
+        wrong = ops.logical_or(wrong, ops.any(ops.sum(lengths, [-1]) != total))
+    if bool(wrong.item()):
+        raise Refused
+    return ops.clone(lengths)
+
+
 MOST_COLUMNS = 128  # of the slices that are sorted here, a column at a time
 TABLE: dict[str, Callable[..., Any]] = {
     "nonzero": nonzero, "masked_select": masked_select, "unique_dim": unique_dim, "bincount": bincount,
-    "histc": histc, "multinomial_philox": multinomial,
+    "histc": histc, "multinomial_philox": multinomial, "lengths_of_runs": lengths_of_runs,
 }  # fmt: skip

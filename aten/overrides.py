@@ -244,6 +244,11 @@ def _detach(self: Tensor) -> Any:
     return _registry()["detach"](self) if kind_of(type(self)) else _native_detach(self)
 
 
+def detaches(found: Any) -> bool:
+    """Whether what a class has is the `detach` that every class of a program's own has."""
+    return found is _detach
+
+
 @classmethod  # type: ignore[misc]
 def _prepare(cls: type, **keywords: Any) -> None:
     """Native methods that are no ops ask subclasses, as ops do."""

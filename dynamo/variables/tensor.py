@@ -119,7 +119,7 @@ class TensorVariable(TensorFacts):
             if is_asked(name, mine):
                 if not frame.output.overriding_off:
                     return attributes.bind(frame, attributes.find(frame, self.cls, name), self, frame.world.known(self.cls))
-            elif base is not frame.world.MISSING and mine is not base:
+            elif base is not frame.world.MISSING and mine is not base and not overrides.detaches(mine):
                 raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"attribute {name} of {self.cls.__qualname__}, which has its own")
         if name in MEMORY:
             raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"{name} of {self.describe()}")
@@ -127,6 +127,14 @@ class TensorVariable(TensorFacts):
         if known and frame.world.on_class(self.cls, name) is not frame.world.MISSING:
             return frame.values.bound(self, name)
         return super().getattr(frame, name)
+
+    def c_call(self, frame, descriptor, args, kwargs):
+        """As of others; what asks a `__torch_function__` first is the method itself, once that was asked."""
+        name = descriptor.__name__
+        mine = frame.world.on_class(self.cls, name)
+        if is_asked(name, mine) or overrides.detaches(mine):
+            return self.method(frame, name, args, kwargs)
+        return super().c_call(frame, descriptor, args, kwargs)
 
     def class_attribute(self, frame, name: str) -> Variable:
         """A property or method that Tensor has in Python, or an attribute the user put on the tensor."""

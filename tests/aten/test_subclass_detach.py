@@ -42,3 +42,12 @@ def test_plain_subclasses_keep_their_class():
 
     assert type(weft.ones(2).as_subclass(Named).detach()) is Named
     assert type(weft.ones(2).as_subclass(Named).as_subclass(weft.Tensor)) is weft.Tensor
+
+
+def test_a_captured_detach_is_of_the_class():
+    class Plain(weft.Tensor):
+        pass
+
+    x = weft.ones(2, 2).as_subclass(Plain)
+    result = weft.compile(lambda x: x.detach() * 2, fullgraph=True, backend="eager")(x)
+    assert type(result) is Plain and result.tolist() == [[2.0, 2.0], [2.0, 2.0]]

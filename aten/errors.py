@@ -42,19 +42,22 @@ _warned: set[str] = set()
 _always = False
 
 
-# By the code of a function of ours that may stand among the callers of an op that warns: (its frame, text, category, once) →
-# whether it deals with the warning. Capture has it told by the captured program, whose lines are none of the callers'.
-class _Hearers(dict[CodeType, Callable[[FrameType, str, type[Warning], bool], bool]]):
-    """With the names of the functions, which tell sooner than their code."""
+Hearer = Callable[[FrameType, str, type[Warning], bool], bool]
+
+
+class _Hearers(dict[CodeType, Hearer]):
+    """A table by code, with the names of the functions, which tell sooner than their code."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
 
-    def __setitem__(self, code: CodeType, hearer: Callable[[FrameType, str, type[Warning], bool], bool]) -> None:
+    def __setitem__(self, code: CodeType, hearer: Hearer) -> None:
         super().__setitem__(code, hearer)
         self.names.add(code.co_name)
 
 
+# By the code of a function of ours that may stand among the callers of an op that warns: (its frame, text, category, once) →
+# whether it deals with the warning. Capture has it told by the captured program, whose lines are none of the callers'.
 hearers = _Hearers()
 
 

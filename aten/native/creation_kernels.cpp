@@ -50,24 +50,16 @@ WEFT_COUNT(count_64, uint64_t)
 #undef WEFT_COUNT
 
 // Integers as floats, each rounded once; where `narrow`, they all are of int32, which every processor turns into floats by vectors.
-WEFT_ROUNDED void count_floats(float *to, int64_t n, int64_t start, int64_t step, bool narrow) {
-  if (narrow) {
-    uint32_t at = (uint32_t)start;
-    for (int64_t i = 0; i < n; i++, at += (uint32_t)step) to[i] = (float)(int32_t)at;
-    return;
+#define WEFT_COUNT_AS(name, T)                                                                               \
+  WEFT_ROUNDED void name(T *to, int64_t n, int64_t start, int64_t step, bool narrow) {                       \
+    uint32_t low = (uint32_t)start;                                                                          \
+    uint64_t at = (uint64_t)start;                                                                           \
+    if (narrow) for (int64_t i = 0; i < n; i++, low += (uint32_t)step) to[i] = (T)(int32_t)low;              \
+    else for (int64_t i = 0; i < n; i++, at += (uint64_t)step) to[i] = (T)(int64_t)at;                       \
   }
-  uint64_t at = (uint64_t)start;
-  for (int64_t i = 0; i < n; i++, at += (uint64_t)step) to[i] = (float)(int64_t)at;
-}
-WEFT_ROUNDED void count_doubles(double *to, int64_t n, int64_t start, int64_t step, bool narrow) {
-  if (narrow) {
-    uint32_t at = (uint32_t)start;
-    for (int64_t i = 0; i < n; i++, at += (uint32_t)step) to[i] = (double)(int32_t)at;
-    return;
-  }
-  uint64_t at = (uint64_t)start;
-  for (int64_t i = 0; i < n; i++, at += (uint64_t)step) to[i] = (double)(int64_t)at;
-}
+WEFT_COUNT_AS(count_floats, float)
+WEFT_COUNT_AS(count_doubles, double)
+#undef WEFT_COUNT_AS
 
 bool count_whole(WeftTensor *out, int64_t start, int64_t step) {
   const int64_t n = out->numel;

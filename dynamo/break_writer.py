@@ -17,6 +17,7 @@ from .bytecode.handled import ENTERED, handled_slots
 from .bytecode.instruction import ENDS, UNCONDITIONAL, VERSION, Decoded
 from .bytecode.items import Copied, Instr, Label, TryBegin, TryEnd
 from .bytecode.liveness import assigned_before, live_before
+from .guard_program import argument_names
 from .outcome import Handled, Null
 from .resume import (
     RESULT,
@@ -45,8 +46,11 @@ _FOR_ENDS = {(3, 11): [], (3, 12): ["END_FOR"], (3, 13): ["END_FOR", "POP_TOP"],
 class BreakWriter:
     """Prepares the copy inside the new code of a frame for a break, and writes its tails."""
 
-    def __init__(self, code: types.CodeType, copy: Copy, decoded: Decoded, ending: Any, numbers: Collection[str] = ()):
-        """numbers: the locals that hold numbers which only the graph knew, other ones in each call."""
+    def __init__(
+        self, code: types.CodeType, copy: Copy, decoded: Decoded, ending: Any, numbers: Collection[str] = (), rerun: bool = False
+    ):
+        """numbers: the locals that hold numbers which only the graph knew, other ones in each call. rerun: whether the copy may run
+        from its beginning, because the graph refused its data, and come to the break on another path than the traced one."""
         self.code = code
         self.copy = copy
         self.decoded = decoded
@@ -55,19 +59,24 @@ class BreakWriter:
         self.ending = ending
         self.label = Label()  # where the restored frame goes on
         self.first = 0  # index of the breaking instruction
-        self.in_loop = False
+        self.rerun = rerun
+        self.comes_back = False  # whether the copy may come to the break, from a loop around it or from its beginning
         self.pending: list[tuple[Label, list[str], Point]] = []  # tails to write: label, instructions to begin with
         self.heads: dict[int, Label] = {}  # where the tails go on at the head of a loop
         self.waiting: list[tuple[int, tuple[bool, ...]]] = []  # heads not written yet, with the stack there
         self.stack_needed = len(ending.stack) + len(ending.locals) + 8
         self.numbers = numbers
+        self.always: frozenset[str] = frozenset()  # the locals that are assigned at the break on all paths from the beginning
         self.drawn: tuple[Point, str] | None = None  # where a random number is handed on, and as which argument
 
     def prepare(self) -> None:
         """Mark the breaking instruction, and make control leave the copy right after it."""
         first, last = self.decoded.step(self.decoded.index_of[self.ending.offset])
         self.first = first
-        self.in_loop = bool(enclosing_heads(self.decoded, first))
+        if self.rerun:
+            arguments = frozenset(argument_names(self.code))
+            self.always = assigned_before(self.decoded, 0, arguments)[first] or frozenset()
+        self.comes_back = self.rerun or bool(enclosing_heads(self.decoded, first))
         inst = self.decoded.instructions[last]
         depth = len(self.ending.stack)
         if self.decoded.depths[first] != depth:
@@ -85,7 +94,7 @@ class BreakWriter:
             self.pending.append((label, [], self._point(last + 1, after)))
             if self.ending.reason is not None and self.ending.reason.reason is breaks.RANDOM_STATE and inst.name in _CALLS:
                 self.drawn = self.pending[-1][2], f"{STACK}{len(after) - 1}"
-        if self.in_loop:
+        if self.comes_back:
             self._bind_methods(first)
         self.copy.insert(first, [self.label])
 
@@ -159,7 +168,7 @@ class BreakWriter:
         return e.out
 
     def _bind_methods(self, last: int) -> None:
-        """The loop comes to the break again by way of the copy: with the stack that the tails expect, which do not see what the
+        """The frame comes to the break by way of the copy: with the stack that the tails expect, which do not see what the
         break itself calls."""
         called = self.decoded.callee(last)
         for i in range(last - 1, self.decoded.body() - 1, -1):
@@ -188,9 +197,11 @@ class BreakWriter:
         known = frozenset(self.ending.locals)
         if self.decoded.instructions[self.first].name in _BINDS:
             known = assigned_before(self.decoded, self.first, known)[index] or known
-        if not self.in_loop:
+        if not self.comes_back:
             return Point(index, nulls, self._in_order(live & known))
-        # The loop comes here again with other locals assigned.
+        # The copy comes here with other locals assigned.
+        if self.rerun:
+            known &= self.always
         sure = assigned_before(self.decoded, self.first, known)[index] or frozenset()
         return Point(index, nulls, self._in_order(live), self._in_order(live - sure))
 

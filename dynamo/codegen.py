@@ -51,7 +51,8 @@ class FrameWriter:
         epilogue: list = []
         breaks = None
         if isinstance(ending, o.Break):
-            breaks = BreakWriter(self.code, self.copy, self.decoded, ending, self._unforeseen(ending))
+            numbers, rerun = self._unforeseen(ending), self.compiled is not None
+            breaks = BreakWriter(self.code, self.copy, self.decoded, ending, numbers, rerun)
             breaks.prepare()
         original = Label()
         self.copy.insert_after(body - 1, [original])

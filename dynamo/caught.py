@@ -8,7 +8,7 @@ the op raises, so it is said to them here that the call is to be made again, whe
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from aten import _native, errors
@@ -110,15 +110,32 @@ def _may_change_things(node: Any) -> bool:
     return module not in ("_operator", "operator", "math") and node.target not in (set_grad_enabled, set_default_dtype, item)
 
 
-def _versions(inputs: tuple) -> list[Any]:
+def _versions(inputs: Sequence) -> list[Any]:
     """How often each tensor was written; of one that does not count it nothing equal."""
     tensors = [t for t in inputs if isinstance(t, _native.Tensor)]
     return [object() if t.is_inference() else t._version for t in tensors]
 
 
-def told_to_python(graph: Any, compiled: Callable) -> Callable:
+def _kept(inputs: tuple, written: Collection[int]) -> list[tuple[Any, Any, Any]]:
+    """The tensors that a graph writes, with copies and how they lie. Those with a history are left out: it would stay."""
+    tensors = [inputs[i] for i in written if isinstance(inputs[i], _native.Tensor)]
+    if any(t.requires_grad for t in tensors):
+        return []
+    return [(t, t.detach().clone(), (t.shape, t.stride())) for t in tensors]
+
+
+def _put_back(kept: list[tuple[Any, Any, Any]]) -> bool:
+    """Make tensors what they were, if none of them has a history or lies otherwise by now."""
+    if any(t.requires_grad or (t.shape, t.stride()) != lay for t, _, lay in kept):
+        return False
+    for t, copy, _ in kept:
+        t.detach().copy_(copy)
+    return True
+
+
+def told_to_python(graph: Any, compiled: Callable, written: Collection[int] = ()) -> Callable:
     """A compiled graph that raises GraphFailed where an op raises: the program may handle it, or has done before what is done
-    behind the graph."""
+    behind the graph. `written`: the inputs that it writes, which are what they were then."""
     is_program = "_runner" in type(compiled).__module__  # which raises it itself, but for what others have written
     if is_program and CAUGHT not in graph.meta:
         return compiled
@@ -132,12 +149,16 @@ def told_to_python(graph: Any, compiled: Callable) -> Callable:
     def run(*inputs: Any) -> Any:
         state = _native.default_generator.get_state()
         before = _versions(inputs) if may_write else None
+        kept = _kept(inputs, written) if may_write else []
+        others = [t for i, t in enumerate(inputs) if i not in written] if kept else []
+        untouched = _versions(others) if kept else []
         try:
             return compiled(*inputs)
         except errors.GraphFailed:
             raise
         except Exception as e:
-            if may_write and _versions(inputs) != before:  # (an op that raises leaves the version as it is)
+            # An op that raises leaves the version as it is.
+            if may_write and _versions(inputs) != before and not (kept and _versions(others) == untouched and _put_back(kept)):
                 raise
             _native.default_generator.set_state(state)
             raise errors.GraphFailed() from e

@@ -324,7 +324,8 @@ def call_backend(backend: Any, traced: o.Traced) -> Any:
     if "caught" in graph.meta or traced.statements or traced.mutates:
         from .caught import told_to_python
 
-        return told_to_python(graph, compiled)
+        repeats = "caught" in graph.meta or bool(traced.statements)
+        return told_to_python(graph, compiled, traced.mutates if repeats else ())
     return compiled
 
 

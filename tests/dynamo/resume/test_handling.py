@@ -361,9 +361,26 @@ def told_behind_a_break(x, i, log, counter):
     return weft.linalg.inv(x.reshape(2, 2) * (i < 4)) + counter.n
 
 
+def written_before(x, i, log, counter):
+    x.mul_(2)
+    x[1:].add_(1)
+    log.append("before")
+    counter.n += 1
+    return x[i]
+
+
+def written_and_handled_in_one_graph(x, i, log, counter):
+    x.t_().mul_(2)
+    counter.n += 1
+    try:
+        return x[i]
+    finally:
+        log.append("finally")
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor", lambda gm, inputs: gm.forward])
-@pytest.mark.parametrize("function", [told_before, told_behind_a_break])
+@pytest.mark.parametrize("function", [told_before, told_behind_a_break, written_before, written_and_handled_in_one_graph])
 def test_what_the_program_did_before_an_op_raises_is_done(function, backend):
     compiled = weft.compile(function, backend=backend)
     told: list[list] = []
@@ -371,10 +388,35 @@ def test_what_the_program_did_before_an_op_raises_is_done(function, backend):
         told.append([])
         for i in (1, 9, 0, 8):
             log: list[str] = []
-            counter = Counter()
+            counter, x = Counter(), weft.arange(4.0)
             try:
-                found = run(weft.arange(4.0), weft.tensor([i]), log, counter).tolist()
+                found = run(x, weft.tensor([i]), log, counter).tolist()
             except (IndexError, RuntimeError) as e:
                 found = str(e)
-            told[-1].append((found, log, counter.n))
+            told[-1].append((found, log, counter.n, x.tolist()))
     assert told[0] == told[1]
+
+
+def test_what_is_done_before_a_tensor_goes_to_a_device_that_may_be_absent():
+    def f(x, log, handled):
+        x.mul_(2)
+        log.append("before")
+        try:
+            return x.to("cuda")
+        except RuntimeError as e:
+            log.append(str(e))
+            if not handled:
+                raise
+        return x + 1
+
+    for backend in ("eager", "aot_eager"):
+        for handled in (True, False):
+            told = []
+            for run in (f, weft.compile(f, backend=backend, fullgraph=True)):
+                x, log = weft.ones(2), []
+                try:
+                    found = run(x, log, handled).tolist()
+                except RuntimeError as e:
+                    found = str(e)
+                told.append((found, x.tolist(), log))
+            assert told[0] == told[1]

@@ -355,9 +355,10 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
         if "out_as_result" in op.tags and target.dtype is not value.dtype:
             names = TYPE_NAMES[value.dtype.name], TYPE_NAMES[target.dtype.name]
             raise RuntimeError("expected scalar_type {} but found {}".format(*names))
-        refused = out_dtypes.refusal(op, target.dtype, value.dtype, i)
+        refused = out_dtypes.refusal(op, (*args, *kwargs.values()), target.dtype, value.dtype, i)
         if refused is not None:
             raise RuntimeError(refused)
+        value = out_dtypes.as_it_lies(op, value, target)
         if not can_cast(value.dtype, target.dtype) and op.name not in out_dtypes.ANY:
             raise RuntimeError(
                 f"result type {TYPE_NAMES[value.dtype.name]} can't be cast to the desired output type "

@@ -5,14 +5,16 @@ from typing import Any
 from aten.promotion import TYPE_NAMES
 
 _EXACT = frozenset(
-    "argmax argmin mm bmm matmul addmm addmv addbmm baddbmm dot mv inner index_select gather clamp clip where norm amax amin "
+    "argmax argmin mm bmm matmul addmm addmv addbmm baddbmm dot mv inner index_select gather where norm amax amin "
     "nonzero take masked_select softmax log_softmax round sign sgn frac ceil floor trunc linalg_inv diag tril triu searchsorted "
     "bucketize kthvalue sort max min median mode topk cummax cummin nan_to_num cross linalg_cross histc multinomial quantile "
     "nanquantile renorm isin tensordot scatter scatter_add linalg_norm".split()
 )
+_BOUNDED = frozenset({"clamp", "clip"})
 _TRUTH = frozenset({"any", "all"})  # of bool, or bytes
 ANY = frozenset({"bernoulli"})  # zeros and ones: of any dtype
 FACTORIES = frozenset({"full", "zeros", "ones", "empty", "linspace", "logspace", "eye", "arange", "range"})
+_RANGES = frozenset({"arange", "range", "linspace", "logspace"})
 
 
 _BY_NAME = {  # of ops that say which of their results it is
@@ -22,10 +24,13 @@ _BY_NAME = {  # of ops that say which of their results it is
 }
 
 
-def refusal(op: Any, out: Any, dtype: Any, place: int = 0) -> str | None:
+def refusal(op: Any, given: Any, out: Any, dtype: Any, place: int = 0) -> str | None:
     """Why the op does not cast its result of `dtype` (its number is `place`) to the dtype of `out`; None if it does."""
     if out is dtype:
         return None
+    if op.name in _BOUNDED:  # by tensors it casts
+        by_numbers = sum(hasattr(x, "dtype") for x in given) < 2
+        return f"Found dtype {TYPE_NAMES[out.name]} but expected {TYPE_NAMES[dtype.name]}" if by_numbers else None
     if op.name in _BY_NAME:
         result = op.schema.returns[place][1]
         return _BY_NAME[op.name].format(wanted=TYPE_NAMES[dtype.name], out=TYPE_NAMES[out.name], result=result)
@@ -38,9 +43,21 @@ def refusal(op: Any, out: Any, dtype: Any, place: int = 0) -> str | None:
 
 def with_dtype(op: Any, args: Any, kwargs: dict[str, Any], target: Any) -> dict[str, Any]:
     """The keywords of a factory's call, with the dtype that the memory has which it fills."""
-    if op.name in FACTORIES and kwargs.get("dtype") is None and hasattr(target, "dtype"):
+    if op.name not in FACTORIES or not hasattr(target, "dtype"):
+        return kwargs
+    asked = kwargs.get("dtype")
+    if asked is None:
         return {**kwargs, "dtype": target.dtype}
+    if asked is not target.dtype:
+        names = TYPE_NAMES[asked.name], TYPE_NAMES[target.dtype.name]
+        raise RuntimeError("dtype {} does not match dtype of out parameter ({})".format(*names))
     return kwargs
 
 
-__all__ = ["ANY", "FACTORIES", "refusal", "with_dtype"]
+def as_it_lies(op: Any, value: Any, target: Any) -> Any:
+    """The result in the sizes of the memory it is written into, which ops of ranges keep where it has as many elements."""
+    kept = op.name in _RANGES and target.ndim != 1 and target.numel() == value.numel()
+    return value.reshape(list(target.shape)) if kept else value
+
+
+__all__ = ["ANY", "FACTORIES", "as_it_lies", "refusal", "with_dtype"]

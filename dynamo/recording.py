@@ -87,7 +87,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     val, taken = result_of(output, frame, op, args, kwargs)
     if op.name == "as_strided":
         check_places(output, args[0], val)
-    if target is not None and not (fits_now(val, target.as_meta()) and _may_be_cast(op, val.dtype, target.as_meta().dtype)):
+    given = [*args, *kwargs.values()]
+    if target is not None and not (fits_now(val, target.as_meta()) and _may_be_cast(op, given, val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
     if target is not None and not {"reduction", "matmul"} & op.tags:
         check_overlap(op, [target, *args], kwargs, target)
@@ -142,8 +143,9 @@ def note_handlers(output, frame, node) -> None:
         caught.note(output, frame, node)
 
 
-def _may_be_cast(op: Op, dtype, out) -> bool:
-    return can_cast(dtype, out) and out_dtypes.refusal(op, out, dtype) is None
+def _may_be_cast(op: Op, args, dtype, out) -> bool:
+    given = [a.as_meta() for a in args if isinstance(a, TensorVariable)]
+    return can_cast(dtype, out) and out_dtypes.refusal(op, given, out, dtype) is None
 
 
 def placed(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> dict[str, Variable]:

@@ -88,11 +88,10 @@ def _(input, min, max):
     if not all(hasattr(x, "dtype") for x in given):
         kinds = ["Tensor" if hasattr(x, "dtype") else type(x).__name__ for x in (min, max)]
         raise TypeError(f"clamp() received an invalid combination of arguments - got (Tensor, min={kinds[0]}, max={kinds[1]})")
-    same = {x.dtype for x in given}
-    if len(same) > 1:  # one dtype for all three, whichever bound comes first
+    if len({x.dtype for x in given}) > 1:  # one dtype for all three, whichever bound comes first
         dtype = result_dtype([(x.dtype, 2 if x.ndim else 1) for x in given])
         input, min, max = (x if x is None else x.to(dtype) for x in (input, min, max))
-    if len(same) == 1 and input.dtype.is_floating_point:
+    if input.dtype.is_floating_point:
         return _between(input, min, max)
     result = input if min is None else ops.maximum(input, min)
     return result if max is None else ops.minimum(result, max)

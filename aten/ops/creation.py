@@ -192,17 +192,19 @@ def new_tensor(input, data, dtype, device, layout, pin_memory, requires_grad):
 
 
 # ------------------------------------------------------------------------------------------------------ ranges
-def _length(start: Any, end: Any, step: Any) -> Any:
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
+def _length(start: Any, end: Any, step: Any, dtype: Any) -> Any:
     if all(isinstance(v, (int, float)) for v in (start, end, step)):
+        if not (step > 0 or step < 0):  # (NaN is neither)
+            raise RuntimeError("step must be nonzero")
         if not (math.isfinite(start) and math.isfinite(end)):
-            raise RuntimeError(f"unsupported range: {start} -> {end}")
+            raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
         if (end - start) * (1 if step > 0 else -1) < 0:
             raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-        if all(isinstance(v, int) for v in (start, end, step)):
+        if dtype is dtypes.int64 and all(isinstance(v, int) for v in (start, end, step)):
             return max(0, -((start - end) // step))
-        return int(math.ceil((end - start) / step))
+        return int(math.ceil((float(end) - float(start)) / step))  # other dtypes count in doubles
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
     if exceeds(start, end) if step > 0 else exceeds(end, start):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if any(isinstance(v, float) or getattr(v, "kind", "int") == "float" for v in (start, end, step)):
@@ -221,15 +223,18 @@ def _length(start: Any, end: Any, step: Any) -> Any:
 )
 def arange(start: Any, end: Any, step: Any, dtype: Any, device: Any) -> Meta:
     """start, start + step, … below end; integers give int64."""
-    return Meta.contiguous((_length(start, end, step),), dtype, device)
+    return Meta.contiguous((_length(start, end, step, dtype),), dtype, device)
 
 
 def _whole(start: Any, end: Any, step: Any, dtype: Any) -> tuple[Any, Any, Any]:
-    """The bounds of integers from numbers: int64 counts with their whole parts, smaller integers have as many as the numbers."""
+    """The bounds of integers from numbers: int64 counts with their whole parts, shorter integers have as many as the numbers."""
     given = start, end, step
     if not any(isinstance(v, float) and math.isfinite(v) for v in given):
         return given
     start, whole_end, whole_step = (int(v) if isinstance(v, float) and math.isfinite(v) else v for v in given)
+    if whole_step == 0 and step:
+        _length(*given, dtypes.float64)  # (what is wrong with the numbers comes first)
+        raise ValueError("step must be nonzero")
     finite = all(isinstance(v, (int, float)) and math.isfinite(v) for v in given)
     if dtype is not dtypes.int64 and finite and whole_step and (given[1] - given[0]) / step >= 0:
         whole_end = start + math.ceil((end - given[0]) / step) * whole_step
@@ -250,9 +255,18 @@ def _(start, end, step, dtype, device, *rest):
     return start, end, step, dtype, device or CPU
 
 
-arange.special(lambda *public: public[-1])(
-    lambda start, end, step, dtype, device, *rest: arange(start, end, step, dtype=dtype, device=device).requires_grad_()
-)
+def _stands(step: Any, dtype: Any) -> bool:
+    """Whether integers shorter than int64 are as many as numbers of this step, whose whole part is none."""
+    short = dtype is not None and dtype not in (dtypes.bool, dtypes.int64) and category(dtype) < 2
+    return short and isinstance(step, float) and 0 < abs(step) < 1
+
+
+@arange.special(lambda start, end, step, dtype, *rest: rest[-1] or _stands(step, dtype))
+def _(start, end, step, dtype, device, *rest):
+    if rest[-1]:
+        return arange(start, end, step, dtype=dtype, device=device).requires_grad_()
+    first, last = (0, start) if end is None else (start, end)
+    return full([_length(first, last, step, dtype)], int(first), dtype=dtypes.int64, device=device).to(dtype)
 
 
 @arange.kernel

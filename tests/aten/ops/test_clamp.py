@@ -1,0 +1,25 @@
+"""`clamp` between tensors of other dtypes, its gradients where numbers are equal, and the dtype of its `out`."""
+
+import pytest
+
+import weft
+
+
+@pytest.mark.parametrize("dtype", [weft.float64, weft.int32, weft.float16])
+def test_of_equal_numbers_x_has_the_gradient_whatever_the_dtype_of_the_bounds(dtype):
+    x = weft.tensor([1.0, 2.0, 3.0, 0.0], requires_grad=True)
+    weft.clamp(x, weft.ones(4).to(dtype), weft.full((4,), 2).to(dtype)).sum().backward()
+    assert x.grad.tolist() == [1, 1, 0, 0]
+    x.grad = None
+    weft.clamp(x, max=weft.ones(4).to(dtype)).sum().backward()
+    assert x.grad.tolist() == [1, 0, 0, 1] and x.grad.dtype is weft.float32
+
+
+def test_bounds_that_are_tensors_cast_their_result_to_out():
+    x, one = weft.arange(4.0), weft.ones(4)
+    assert weft.clamp(x, one, out=weft.zeros(4, dtype=weft.float64)).tolist() == [1, 1, 2, 3]
+    assert weft.clip(x, max=one, out=weft.zeros(4, dtype=weft.float16)).dtype is weft.float16
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+        weft.clamp(x, max=one, out=weft.zeros(4, dtype=weft.int64))
+    with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+        weft.clamp(x, 1, 2, out=weft.zeros(4, dtype=weft.float64))

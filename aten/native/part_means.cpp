@@ -1,6 +1,6 @@
 // part_means.cpp: means and maxima of nearly equal parts of the last dims of floats (adaptive pooling), and their derivatives.
 //
-// Parts may share elements. A part's rows are added up first, then their sum's elements, to one of four sums in turn; of equal elements the first is the largest, of NaNs the last.
+// Parts may share elements. A part's rows are added up first, then their sum's elements, to one of four sums in turn; of equal elements the first is the largest, of NaN the first NaN.
 #include <algorithm>
 #include <vector>
 
@@ -171,7 +171,7 @@ template <class T> struct MaximaJob {
         int64_t which = best;
         for (int64_t i = at; i < at + length; i++) {
           const T v = x[i];
-          const bool larger = (v > top) | (v != v);  // no branch: which is larger nobody foresees
+          const bool larger = (v > top) | ((v != v) & (top == top));  // no branch: which is larger nobody foresees
           which = larger ? i : which, top = larger ? v : top;
         }
         best = which, value = top;

@@ -33,7 +33,7 @@ struct PoolWindows {
   }
 };
 
-// The first largest element of each window (of NaNs, larger than all, the last), and its place in the flattened image.
+// The first largest element of each window (a NaN is larger than all), and its place in the flattened image.
 void pool_extremes(const PoolWindows &w, int dtype, const char *in, char *values, int64_t *places);
 extern PyMethodDef pool_functions[];
 

@@ -50,7 +50,7 @@ struct Extremes {
             for (int64_t i = i0; i < i1; i++) {
               const int64_t at = row + i * w.dilation[2];
               const T v = image[at];
-              const bool larger = (v > value) | (v != v);  // no branch: which is larger nobody foresees
+              const bool larger = (v > value) | ((v != v) & (value == value));  // no branch: which is larger nobody foresees
               best = larger ? at : best;
               value = larger ? v : value;
             }

@@ -4,7 +4,6 @@ from typing import Any
 
 from aten import dtype as dtypes
 from aten.op import composite, ops
-from aten.ops.window_places import last_if_nan
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import product, show
 
@@ -70,7 +69,7 @@ def _pool(input: Any, kernel: list[int], out: list[int], samples: Any) -> tuple[
         position = position * sizes[d] + places.reshape([*starts.shape[:2], *shape])
     windows = position.reshape([*lead, product(out), product(kernel)])
     flat = input.reshape([*lead, 1, product(sizes)]).expand([*lead, product(out), product(sizes)])
-    values, tap = last_if_nan(ops.gather(flat, -1, windows))
+    values, tap = ops.max_dim(ops.gather(flat, -1, windows), -1)
     indices = ops.gather(windows, -1, tap.unsqueeze(-1)).squeeze([-1])
     return values.reshape([*lead, *out]), indices.reshape([*lead, *out])
 

@@ -12,7 +12,6 @@ from aten.op import composite, op, ops, registry
 from aten.ops.by_definition import by_definition
 from aten.ops.conv import padded, spread_over, windows
 from aten.ops.formats import keep_channels
-from aten.ops.window_places import first, image_positions, last_if_nan
 from aten.promotion import TYPE_NAMES
 from aten.shapes import is_empty, is_int, product, show
 
@@ -155,25 +154,12 @@ def window_maxima_backward(
 
 
 @window_maxima.decompose
-def _(*args):
-    return _window_maxima(first, *args)
-
-
-def _window_maxima(
-    largest: Any,
-    input: Any,
-    kernel: list[int],
-    stride: list[int],
-    padding: list[int],
-    after: list[int],
-    dilation: list[int],
-    outs: list[int],
-) -> tuple[Any, Any]:
+def _(input, kernel, stride, padding, after, dilation, outs):
     floating, bits = input.dtype.is_floating_point, 8 * input.dtype.itemsize - 1
     low = -math.inf if floating else -(1 << bits) * input.dtype.is_signed
     flat = _flat_windows(padded(input, padding, after, low), kernel, stride, dilation, outs)
-    values, at = largest(flat)
-    return values, image_positions(at, list(input.shape[-len(outs) :]), kernel, stride, padding, dilation, outs)
+    values, at = ops.max_dim(flat, -1)
+    return values, _image_positions(at, list(input.shape[-len(outs) :]), kernel, stride, padding, dilation, outs)
 
 
 @window_maxima_backward.decompose
@@ -193,7 +179,7 @@ def _added_back(grad: Any, places: Any, sizes: list[int], *windows: list[int]) -
     return part_maxima_backward(grad, places, sizes) if found is NotImplemented else found
 
 
-window_maxima.kernel(by_definition(functools.partial(_window_maxima, last_if_nan)))
+window_maxima.kernel(by_definition(lambda *args: window_maxima.decompose_fn(*args)))
 window_maxima_backward.kernel(by_definition(_added_back))
 
 
@@ -281,6 +267,27 @@ window_sums_backward.vjp(
         g, kernel, stride, padding, after, list(grad_meta.sizes[len(grad_meta.sizes) - len(kernel) :])
     )
 )
+
+
+def _image_positions(
+    at: Any,
+    sizes: list[int],
+    kernel: list[int],
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    out: list[int],
+) -> Any:
+    """Tap numbers of windows as flat positions in the image: of a window of -inf alone that of its first tap within."""
+    n, position = len(kernel), 0
+    for d in range(n):
+        tap = ops.floor_divide(at, product(kernel[d + 1 :])) % kernel[d]
+        start = ops.arange(out[d]).reshape([-1] + [1] * (n - 1 - d)) * stride[d] - padding[d]
+        place = start + tap * dilation[d]
+        if is_int(padding[d]) and padding[d]:
+            place = ops.where(place < 0, place % dilation[d], place)
+        position = position * sizes[d] + place
+    return position
 
 
 def _avg_pool(n: int) -> None:
@@ -461,10 +468,6 @@ def part_maxima_backward(grad: Meta, places: Meta, sizes: list[Any]) -> Meta:
 
 @part_maxima.decompose
 def _(input, outs):
-    return _part_maxima(first, input, outs)
-
-
-def _part_maxima(largest: Any, input: Any, outs: list[Any]) -> tuple[Any, Any]:
     places, n = [], len(outs)
     lead, sizes, x = input.ndim - n, list(input.shape[input.ndim - n :]), input
     for d, out in enumerate(outs):
@@ -475,7 +478,7 @@ def _part_maxima(largest: Any, input: Any, outs: list[Any]) -> tuple[Any, Any]:
         dim = lead + d
         x = ops.index_select(x, dim, at.reshape([-1]))
         x = ops.movedim(x.reshape([*x.shape[:dim], out, longest, *x.shape[dim + 1 :]]), dim + 1, -1)
-    values, tap = largest(ops.flatten(x, lead + n))
+    values, tap = ops.max_dim(ops.flatten(x, lead + n), -1)
     lengths = [p.shape[1] for p in places]
     position = ops.zeros_like(tap)
     for d in range(n):
@@ -493,7 +496,7 @@ def _(grad, places, sizes):
     return ops.scatter_add(zeros, len(lead), flat(places), flat(grad)).reshape([*lead, *sizes])
 
 
-part_maxima.kernel(by_definition(functools.partial(_part_maxima, last_if_nan)))
+part_maxima.kernel(by_definition(lambda *args: part_maxima.decompose_fn(*args)))
 part_maxima_backward.kernel(by_definition(lambda *args: part_maxima_backward.decompose_fn(*args)))
 
 

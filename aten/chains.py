@@ -40,6 +40,7 @@ class _Builder:
         self.sizes = sizes
         self.inputs: list[Any] = []  # dtypes
         self.constants: list[tuple[Any, int]] = []
+        self.known: dict[Any, Any] = {}  # the value of a constant or a step that is there already
         self.steps: list[tuple[str, int, int, tuple[Any, ...], Any]] = []  # kind, code, dtype, values, dtype of the result
         self.values: dict[Node, Any] = {}  # ("input", i), ("constant", number) or ("step", i)
 
@@ -86,13 +87,22 @@ class _Builder:
             if value[0] == "constant":
                 if wanted is None or not isinstance(value[1], (bool, int, float)) or not _is_exact(value[1], wanted):
                     raise _NoChain
-                self.constants.append((value[1], wanted.code))
-                value = "constant", len(self.constants) - 1
+                value = self.constant(value[1], wanted.code)
             elif wanted is not None and self.dtype_of(a) is not wanted:
                 raise _NoChain
             values.append(value)
-        self.steps.append((kind, code, dtype.code, tuple(values), made))
-        return "step", len(self.steps) - 1
+        step = kind, code, dtype.code, tuple(values), made
+        if step not in self.known:
+            self.steps.append(step)
+            self.known[step] = "step", len(self.steps) - 1
+        return self.known[step]
+
+    def constant(self, number: Any, code: int) -> Any:
+        key = type(number), repr(number), code  # -0.0 is not 0.0
+        if key not in self.known:
+            self.constants.append((number, code))
+            self.known[key] = "constant", len(self.constants) - 1
+        return self.known[key]
 
     def fused(self, outputs: list[Any]) -> None:
         """One step in place of all where their result is what a loop of the vocabulary computes."""
@@ -111,12 +121,7 @@ class _Builder:
             return
         if found is None or not all(type(a) is tuple or _is_exact(a, dtype) for a in found[1]):
             return
-        operands = []
-        for a in found[1]:
-            if type(a) is not tuple:
-                self.constants.append((a, dtype.code))
-                a = "constant", len(self.constants) - 1
-            operands.append(a)
+        operands = [a if type(a) is tuple else self.constant(a, dtype.code) for a in found[1]]
         again = [self.steps[v[1]][:3] for v in outputs[1:]]
         self.steps[:] = [("pointwise", _CODES[found[0]], dtype.code, tuple(operands), dtype)]
         self.steps += [(*step, (("step", 0),), dtype) for step in again]

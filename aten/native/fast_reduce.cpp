@@ -9,6 +9,7 @@
 
 #include "by_dtype.h"
 #include "loops.h"
+#include "native_kernel.h"
 #include "reduce.h"
 #include "released.h"
 #include "statistics.h"
@@ -154,6 +155,43 @@ struct ReduceJob {
   }
 };
 
+// Where kept dims do not lie in memory as they are counted: the same dims, those of larger steps first, reduced into fewer elements than
+// would be read across memory, which are then put in order. UNHANDLED: they do, or it would not pay.
+constexpr int64_t kFewKept = 4, kWorthOrder = 1024;
+PyObject *reduce(WeftTensor *x, uint64_t mask, int kind);
+PyObject *reduce_as_laid_out(WeftTensor *x, uint64_t mask, int kind) {
+  const int n = WEFT_NDIM(x);
+  int order[WEFT_MAX_NDIM], kept[WEFT_MAX_NDIM], n_kept = 0;
+  int64_t count = 1, sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM], last = INT64_MAX;
+  bool in_order = true;
+  for (int d = 0; d < n; d++) {
+    order[d] = d;
+    if (mask >> d & 1 || x->sizes[d] == 1) continue;
+    if (x->strides[d] <= 0) return UNHANDLED;
+    in_order = in_order && x->strides[d] <= last;
+    last = x->strides[d], count *= x->sizes[d];
+  }
+  if (in_order || x->numel < kWorthOrder || count > x->numel / kFewKept) return UNHANDLED;
+  std::stable_sort(order, order + n, [x](int a, int b) { return x->strides[a] > x->strides[b]; });
+  uint64_t mask_there = 0;
+  for (int i = 0; i < n; i++) {
+    sizes[i] = x->sizes[order[i]], strides[i] = x->strides[order[i]];
+    if (mask >> order[i] & 1) mask_there |= 1ull << i;
+    else kept[n_kept++] = order[i];
+  }
+  const Ref there(alias(x, n, sizes, strides, x->offset));
+  if (!there) return nullptr;
+  const Ref made(reduce(as_tensor(there.get()), mask_there, kind));
+  if (!made) return nullptr;
+  const WeftTensor *r = as_tensor(made.get());
+  int64_t place[WEFT_MAX_NDIM];
+  for (int i = 0; i < n_kept; i++) place[kept[i]] = i;
+  for (int d = 0, k = 0; d < n; d++)
+    if (!(mask >> d & 1)) sizes[k] = r->sizes[place[d]], strides[k++] = r->strides[place[d]];
+  const Ref shown(alias(as_tensor(made.get()), n_kept, sizes, strides, r->offset));
+  return shown ? row_major(as_tensor(shown.get())).release() : nullptr;
+}
+
 // Reduces the dims of `mask`; the result is contiguous, of the kept sizes, in the accumulator's dtype. NULL without an
 // exception: there is no kernel.
 PyObject *reduce(WeftTensor *x, uint64_t mask, int kind) {
@@ -163,6 +201,10 @@ PyObject *reduce(WeftTensor *x, uint64_t mask, int kind) {
   job.row_run = weft_kernels.reduce_rows[kind][dtype];
   job.column = weft_kernels.reduce_column[kind][dtype];
   if (!job.row || !job.column) return nullptr;
+  if (!(x->word & WEFT_WORD_CONTIGUOUS)) {
+    PyObject *made = reduce_as_laid_out(x, mask, kind);
+    if (made != UNHANDLED) return made;
+  }
   Dim reduced[WEFT_MAX_NDIM];
   int64_t sizes[WEFT_MAX_NDIM];
   int n_reduced = 0, n_sizes = 0, dims[WEFT_MAX_NDIM] = {};

@@ -188,11 +188,26 @@ struct Walk {
   }
 };
 
+// How a run of one index lies. DENSE: indices and elements of `near` are adjacent. LINE: also, indices are places in one adjacent line,
+// and not negative.
+enum class Run { APART, DENSE, LINE };
+
 // A run of one index whose elements move one by one: each is read once, checked and used. The number of those in range that came first.
-template <PlaceOp op, class T, bool dense> int64_t apply_run(const Places &p, int64_t n, const int64_t *index, T *far, T *near) {
+template <PlaceOp op, class T, Run run> int64_t apply_run(const Places &p, int64_t n, const int64_t *index, T *far, T *near) {
   const int last = p.ndim - 1;
+  const int64_t extent = p.extent[0];
+  if constexpr (run == Run::LINE) {
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t place = __atomic_load_n(index + i, __ATOMIC_RELAXED);
+      if (__builtin_expect((uint64_t)place >= (uint64_t)extent, 0)) return i;
+      apply<op>(far[place], near[i]);
+    }
+    return n;
+  }
+  constexpr bool dense = run == Run::DENSE;
   const int64_t index_step = dense ? 1 : p.index_steps[0][last], near_step = dense ? 1 : p.near_steps[last], along = p.far_steps[last];
-  const int64_t extent = p.extent[0], stride = p.stride[0], back = p.wraps ? extent : 0;
+  const int64_t stride = p.stride[0], back = p.wraps ? extent : 0;
   for (int64_t i = 0; i < n; i++, far += along) {
     const int64_t given = __atomic_load_n(index + i * index_step, __ATOMIC_RELAXED), place = given + (given >> 63 & back);
     if ((uint64_t)place >= (uint64_t)extent) return i;
@@ -205,14 +220,15 @@ template <PlaceOp op, class T> void run_elements(Job &job, int64_t begin, int64_
   Places &p = *job.places;
   const int last = p.ndim - 1;
   const int64_t length = p.sizes[last], index_step = p.index_steps[0][last], near_step = p.near_steps[last];
-  const bool dense = index_step == 1 && near_step == 1;
+  const bool dense = index_step == 1 && near_step == 1, line = dense && !p.wraps && p.stride[0] == 1 && p.far_steps[last] == 0;
+  const auto apply_some = line ? apply_run<op, T, Run::LINE> : dense ? apply_run<op, T, Run::DENSE> : apply_run<op, T, Run::APART>;
   Walk walk(p, begin / length);
   int64_t column = begin % length, polled = begin;
   for (int64_t i = begin; i < end && !job.bad;) {
     const int64_t n = std::min({end - i, length - column, kAway});
     const int64_t *index = p.index[0] + walk.index + column * index_step;
     T *far = reinterpret_cast<T *>(p.far) + walk.far + column * p.far_steps[last], *near = reinterpret_cast<T *>(p.near) + walk.near + column * near_step;
-    const int64_t done = dense ? apply_run<op, T, true>(p, n, index, far, near) : apply_run<op, T, false>(p, n, index, far, near);
+    const int64_t done = apply_some(p, n, index, far, near);
     if (done < n) {
       if (!job.bad.exchange(true)) p.bad_index = 0, p.bad_value = index[done * index_step];
       return;

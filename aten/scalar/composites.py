@@ -142,8 +142,18 @@ def square_of_difference(v, x, y):
 
 
 @define()
+def square_of_difference_backward(v, g, x, y):
+    return g * (x - y) + g * (x - y)
+
+
+@define()
 def size_of_difference(v, x, y):
     return v.abs(x - y)
+
+
+@define()
+def size_of_difference_backward(v, g, x, y):
+    return g * v.sign(x - y)
 
 
 @define()
@@ -207,13 +217,14 @@ for _name in "lt le gt ge eq ne".split():
 
 @functools.cache
 def _trees() -> list[tuple[str, int, Any]]:
-    """(name, number of operands, tree) of each composite that has a loop."""
+    """(name, number of operands, tree) of each composite that has a loop; those of few operands first: hardshrink of x is also
+    its derivative where x is the gradient, which reads x twice."""
     found = []
     for name, definition in definitions.items():
         if definition.function.__module__ == __name__:
             operands = [_Tree(("operand", k)) for k in range(len(definition.params))]
             found.append((name, len(operands), definition.function(_Recorded(), *operands).tree))
-    return found
+    return sorted(found, key=lambda row: row[1])
 
 
 def whole_loop(tree: Any) -> tuple[str, list[Any]] | None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from aten import _native, autograd
+from aten import _native, autograd, chains
 from aten import dtype as dtypes
 from aten.op import registry
 from aten.scalar.composites import whole_loop
@@ -122,3 +122,35 @@ def test_other_layouts_take_the_ops(layout):
     x = {"strided": x.t(), "broadcast": x[:1].expand(3, 4), "empty": x[:0]}[layout]
     found = registry["hardswish"](x)
     assert found.tolist() == in_smaller_ops(registry["hardswish"], (x,)).tolist()
+
+
+def steps_of_backward(name, monkeypatch):
+    """The elementwise loops of the gradients of a composite of two tensors."""
+    seen = []
+    finish = chains._Builder.finish
+    monkeypatch.setattr(chains._Builder, "finish", lambda self, outputs: seen.append(list(self.steps)) or finish(self, outputs))
+    op, args = call(name, "float32")
+    xs = [a.requires_grad_() for a in args if hasattr(a, "dtype")]
+    numbers = [a for a in args if not hasattr(a, "dtype")]
+    chains.Backward(op, (*xs, *numbers)).exists(xs)
+    return [chains._NAMES[code] for _, code, *_ in seen[-1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "loop"),
+    [
+        ("huber_values", "huber_backward"),
+        ("smooth_l1_values", "smooth_l1_backward"),
+        ("mse_values", "square_of_difference_backward"),
+        ("l1_values", "size_of_difference_backward"),
+    ],
+)
+def test_gradients_of_a_difference_are_one_loop_and_its_negation(name, loop, monkeypatch):
+    assert steps_of_backward(name, monkeypatch) == [loop, "neg"]
+
+
+def test_of_loops_that_compute_the_same_the_one_of_fewest_operands_runs():
+    x = "input", 0
+    between = ("bitwise_and", ("ge", x, -0.5), ("le", x, 0.5))
+    assert whole_loop(("where", between, 0.0, x)) == ("hardshrink", [x, -0.5, 0.5])
+    assert whole_loop(("where", between, 0.0, ("input", 1)))[0] == "softshrink_backward"

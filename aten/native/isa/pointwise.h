@@ -51,7 +51,10 @@ template <class D, class Out, class Op, int N> void pointwise_loop(char **args, 
     else if (s[0] == item && s[1] == item && s[2] == 0) run_pointwise<D, Out, Op>(args[3], s[3], *n, Dense(args[0], item), Dense(args[1], item), Same<D>(args[2], 0));
     else run_pointwise<D, Out, Op>(args[3], s[3], *n, Any<D>(args[0], s[0]), Any<D>(args[1], s[1]), Any<D>(args[2], s[2]));
   } else {
-    run_pointwise<D, Out, Op>(args[4], s[4], *n, Any<D>(args[0], s[0]), Any<D>(args[1], s[1]), Any<D>(args[2], s[2]), Any<D>(args[3], s[3]));
+    const bool numbers = s[0] == item && s[2] == 0 && s[3] == 0;
+    if (numbers && s[1] == 0) run_pointwise<D, Out, Op>(args[4], s[4], *n, Dense(args[0], item), Same<D>(args[1], 0), Same<D>(args[2], 0), Same<D>(args[3], 0));
+    else if (numbers && s[1] == item) run_pointwise<D, Out, Op>(args[4], s[4], *n, Dense(args[0], item), Dense(args[1], item), Same<D>(args[2], 0), Same<D>(args[3], 0));
+    else run_pointwise<D, Out, Op>(args[4], s[4], *n, Any<D>(args[0], s[0]), Any<D>(args[1], s[1]), Any<D>(args[2], s[2]), Any<D>(args[3], s[3]));
   }
 }
 

@@ -17,6 +17,16 @@ from inductor.ir.loops import Store
 from inductor.ir.nodes import FLOATS, Node
 
 
+def is_one_call(text: str) -> bool:
+    """Whether the first parenthesis of the text is closed by its last."""
+    depth = 0
+    for k, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if c == ")" and not depth:
+            return k == len(text) - 1
+    return False
+
+
 class ValueWriter(Walk):
     """Writes nodes as `const auto tK = …;`. All values have L lanes; a value that is the same in all is splat."""
 
@@ -30,6 +40,7 @@ class ValueWriter(Walk):
         self.touched: dict[str, int] = {}
         self.column_results: dict[str, str] = {}
         self.named_rows: dict[str, str] = {}
+        self.compared: dict[str, str] = {}  # the comparison in lanes of its operands' size that a bool was made of
 
     def expr(self, e: Expr | int, names: dict[str, str] | None = None) -> str:
         """C++ text of an integer expression."""
@@ -45,6 +56,8 @@ class ValueWriter(Walk):
     def store_line(self, s: Store, value: str, once: bool = False, lanes: str = "n") -> str:
         """The line that stores a value: `once` a single element, else that of every lane."""
         b = f"b{self.argument(s.buffer)}"
+        if s.dtype == "bool" and not once:
+            value = self.compared.get(value, value)
         if s.dtype == "bfloat16" and self.moves_bfloat16(s.value):
             b = f"(w_moved_bf16 *){b}"
         index = self.simplified(s.index)
@@ -75,6 +88,8 @@ class ValueWriter(Walk):
     def define(self, scope: Scope, text: str) -> str:
         name = self.fresh()
         scope.lines.append(f"const auto {name} = {text};")
+        if text.startswith("w_mask(") and is_one_call(text):
+            self.compared[name] = text[len("w_mask") :]
         return name
 
     # ---- leaves

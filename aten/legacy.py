@@ -1,6 +1,8 @@
 """Tensor types of old: FloatTensor, LongTensor … as constructors and in isinstance, `tensor.type()`, `tensor.new()`, and functions
 of single elements (`apply_`, `map_`)."""
 
+import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -30,21 +32,39 @@ def construct(args: tuple[Any, ...], dtype: DType, device: Any, what: str) -> Te
     first = args[0]
     if len(args) == 1 and isinstance(first, Size):
         return _native.empty(first, dtype, device)
-    if all(isinstance(a, (int, np.integer)) and not isinstance(a, bool) for a in args):
-        return _native.empty(tuple(map(int, args)), dtype, device)
     if isinstance(first, (UntypedStorage, TypedStorage)):
         if isinstance(first, TypedStorage) and first.dtype is not dtype:
             raise TypeError(f"expected TypedStorage to have type {dtype} but got {first.dtype} of {what}")
         return _native.empty((0,), dtype, device).set_(first)
     if len(args) > 1:
-        raise TypeError(f"new() received an invalid combination of arguments: {what} takes sizes, or one sequence of data")
+        if not all(counts(a) for a in args):
+            raise TypeError(f"new() received an invalid combination of arguments: {what} takes sizes, or one sequence of data")
+        return _native.empty(tuple([operator.index(a) for a in args]), dtype, device)
     if isinstance(first, Tensor):
         if first.dtype is not dtype:
             raise TypeError(f"expected {what} (got torch.{_NAMES.get(first.dtype.name, first.dtype.name)})")
         return first.detach()
-    if isinstance(first, (float, bool, complex, str)):
-        raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
-    return tensor(first, dtype=dtype, device="cpu" if device is None else device)  # (no default device counts here)
+    if counts(first) and not isinstance(first, bool):
+        return _native.empty((operator.index(first),), dtype, device)
+    return tensor(data_given(first), dtype=dtype, device="cpu" if device is None else device)  # (no default device counts here)
+
+
+def counts(value: Any) -> bool:
+    """Whether it says how many: integers, tensors of one integer, and objects that say which integer they stand for."""
+    if isinstance(value, Tensor):
+        return value.numel() == 1 and not (value.dtype.is_floating_point or value.dtype.is_complex)
+    return isinstance(value, (int, np.integer)) or (hasattr(type(value), "__index__") and not isinstance(value, np.ndarray))
+
+
+def data_given(data: Any) -> Any:
+    """`data`, if it is a sequence: single numbers and mappings are none, text is refused as well."""
+    cls = type(data)
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{cls.__name__}'")
+    if isinstance(data, (dict, types.MappingProxyType, np.number, np.bool_)) or not hasattr(cls, "__getitem__"):
+        name = cls.__name__ if cls.__module__ != "numpy" else f"numpy.{cls.__name__}"
+        raise TypeError(f"new(): data must be a sequence (got {'torch.' if cls in (DType, dtypes.device) else ''}{name})")
+    return data
 
 
 class TensorType(type):
@@ -169,6 +189,18 @@ def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any
     """Every element becomes callable(element, x's, y's)."""
     return _each(self, "map2_", callable, x, y)
 
+
+def _construct(cls: type, *args: Any, **kwargs: Any) -> Tensor:
+    """Tensor(): empty; Tensor(2, 3): those sizes, undefined values; Tensor(data): a copy in the default dtype; Tensor(tensor): on
+    its memory."""
+    if kwargs:
+        raise TypeError(f"Tensor() takes no keyword arguments; use tensor(data, {next(iter(kwargs))}=...)")
+    given = args[0].detach() if len(args) == 1 and isinstance(args[0], Tensor) else None
+    data = construct(args, _native.get_default_dtype(), None, "torch.Tensor") if given is None else given
+    return data if cls is Tensor else _native.make_subclass(cls, data, False)
+
+
+_native.set_constructor(_construct)
 
 for _name, _fn in {"type": _type, "new": _new, "apply_": _apply_, "map_": _map_, "map2_": _map2_}.items():
     attach(_name, _fn)

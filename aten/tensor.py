@@ -305,29 +305,6 @@ def set_array_interface(read: Any) -> None:
     _from_array_interface = read
 
 
-def _construct(cls: type, *args: Any, **kwargs: Any) -> Tensor:
-    """Tensor(): empty; Tensor(2, 3): those sizes, undefined values; Tensor(data): a copy in the default dtype."""
-    default = _native.get_default_dtype()
-    if kwargs:
-        raise TypeError(f"Tensor() takes no keyword arguments; use tensor(data, {next(iter(kwargs))}=...)")
-    if not args:
-        data = _native.empty((0,), default)
-    elif all(isinstance(a, (int, np.integer)) and not isinstance(a, bool) for a in args):
-        data = _native.empty(tuple(map(int, args)), default)
-    elif len(args) == 1 and isinstance(args[0], Size):
-        data = _native.empty(args[0], default)
-    elif len(args) == 1 and isinstance(args[0], Tensor):
-        data = args[0].detach()
-    elif len(args) == 1:
-        data = tensor(args[0], dtype=default, device="cpu")
-    else:
-        raise TypeError("Tensor() takes sizes or one sequence of data")
-    return data if cls is Tensor else _native.make_subclass(cls, data, False)
-
-
-_native.set_constructor(_construct)
-
-
 # -------------------------------------------------------------------------------------------- Parameter
 class _ParameterType(type(Tensor)):  # type: ignore[misc]
     """Tensors of classes that take calls of ops themselves stay of those classes, marked, and count as Parameters."""

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import collections
 import enum
+import re
 import threading
 import types
 import typing
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import aten
 from aten import overrides, return_types
@@ -41,6 +44,7 @@ from dynamo.variables.base import Variable
 if TYPE_CHECKING:
     from dynamo.output_graph import OutputGraph
 
+NO_SEQUENCES = (np.number, np.bool_, re.Match)  # of C, whose `__getitem__` is that of a mapping
 TENSOR = Object(aten.Tensor)  # one source, for all captures
 
 
@@ -128,6 +132,12 @@ class ClassesSeen:
         """Whether objects of `cls` have no such special method (None in its place says so as well); guarded."""
         found = self._look_up(cls, None, name)
         return found is MISSING or found is None
+
+    def can_be_iterated(self, cls: type) -> bool:
+        """Whether iter() asks objects of `cls` at all: C has words of its own for those that it need not ask; guarded."""
+        if self._look_up(cls, None, "__iter__") is not MISSING:
+            return True
+        return self._look_up(cls, None, "__getitem__") is not MISSING and not issubclass(cls, NO_SEQUENCES)
 
     def keeps(self, cls: type, base: type, names: tuple[str, ...]) -> bool:
         """Whether `cls` has under all these names what its base has; guarded as far as was looked."""

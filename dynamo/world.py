@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo import _eval_frame, breaks, guards, trace_rules
 from dynamo.breaks import Raised, Unsupported
 from dynamo.classes_seen import ClassesSeen
+from dynamo.held import lives_on
 from dynamo.real_objects import (
     IMPORT,
     MISSING,
@@ -36,6 +37,8 @@ from dynamo.variables.raising import run_python
 
 if TYPE_CHECKING:
     from dynamo.output_graph import OutputGraph
+
+BOUND_BY_C = (types.BuiltinMethodType, types.MethodWrapperType)
 
 listen: Callable[[str, Source, Any, Any], None] | None = None  # told (kind of read, source, name or key, value)
 
@@ -175,6 +178,8 @@ class World(ClassesSeen):
 
     def attribute(self, obj: Any, source: Source, name: str) -> Variable | None:
         """An attribute of an object written in C, or None; guarded either way."""
+        if isinstance(source, Object) and isinstance(obj, BOUND_BY_C) and not lives_on(obj):  # made by this very read: it is gone
+            return self.known(getattr(obj, name)) if hasattr(obj, name) else None
         try:
             value = getattr(obj, name)
         except AttributeError:

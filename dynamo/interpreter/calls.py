@@ -11,13 +11,20 @@ from dynamo.interpreter.frame import Yield
 from dynamo.interpreter.loads import constant_of_code
 from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.variables.base import METHOD, NULL, Variable
+from dynamo.variables.constant import ConstantMethod
 from dynamo.variables.exception import raise_exception
 from dynamo.variables.function import ClosureVariable
+
+# Classes of C whose objects look up attributes in a way of their own.
+BINDS_ALWAYS = (type, super, types.MethodType, types.ModuleType, types.GenericAlias, types.UnionType)
 
 
 def pop_callable(frame) -> tuple[Variable, list[Variable]]:
     """What a call finds below its arguments: the callable, and self for an unbound method."""
     first, second = frame.popn(2)
+    for method, place in ((first, second), (second, first)):
+        if place is METHOD and type(method) is ConstantMethod and (pair := as_loaded(frame, method)) is not None:
+            return ConstantMethod(method.object, method.name, pair[0]), []
     if first is NULL or first is METHOD:
         return second, []
     if second is NULL or second is METHOD:
@@ -27,12 +34,12 @@ def pop_callable(frame) -> tuple[Variable, list[Variable]]:
 
 def as_loaded(frame, value: Variable) -> tuple[Any, Variable] | None:
     """(method, self) where loading a method of C to call it leaves these two: what it refuses is told in the method's own name."""
-    if not isinstance(value, (frame.values.BoundMethod, frame.values.NativeMethod)):
+    if not isinstance(value, (frame.values.BoundMethod, frame.values.NativeMethod, ConstantMethod)):
         return None
     obj = value.object
     cls = obj.python_type()
     reads_itself = isinstance(frame.world.on_class(cls, "__getattribute__"), types.FunctionType)
-    if issubclass(cls, (type, super)) or reads_itself or not frame.world.lacks(cls, "__getattr__"):
+    if issubclass(cls, BINDS_ALWAYS) or reads_itself or not frame.world.lacks(cls, "__getattr__"):
         return None
     method = getattr(value, "descriptor", None) or frame.world.on_class(cls, value.name)
     return (method, obj) if isinstance(method, (types.MethodDescriptorType, types.WrapperDescriptorType)) else None
@@ -71,7 +78,7 @@ def call_function_ex(frame, inst):
     given = frame.pop()
     function, self = pop_callable(frame)
     cls = given.python_type()
-    if all(frame.world.on_class(cls, name) is frame.world.MISSING for name in ("__iter__", "__getitem__")):
+    if not frame.world.can_be_iterated(cls):
         text = f"{described(frame, function)} argument after * must be an iterable, not {given.type_name()}"
         raise raise_exception(frame, TypeError, text)
     frame.push(function.call(frame, self + given.unpack(frame), kwargs))

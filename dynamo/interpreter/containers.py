@@ -62,7 +62,7 @@ def list_append(frame, inst):
 def list_extend(frame, inst):
     values = frame.pop()
     cls = values.python_type()
-    if all(frame.world.on_class(cls, name) is frame.world.MISSING for name in ("__iter__", "__getitem__")):
+    if not frame.world.can_be_iterated(cls):
         raise frame.ops.refused(frame, lambda v: [*v], values)
     frame.peek(inst.arg).extend(frame, values)
 
@@ -116,7 +116,7 @@ def check_mapping(frame, value) -> None:
 def check_keywords(frame, function, value) -> None:
     """The same for `function(**value)`."""
     if not isinstance(value, DictVariable) and not value.hasattr(frame, "keys"):
-        text = f"{described(frame, function)} argument after ** must be a mapping, not {value.python_type().__name__}"
+        text = f"{described(frame, function)} argument after ** must be a mapping, not {value.type_name()}"
         raise raise_exception(frame, TypeError, text)
 
 

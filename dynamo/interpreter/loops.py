@@ -36,7 +36,7 @@ def for_iter(frame, inst):
 def first_items(frame, value, most: int) -> tuple[list, Variable]:
     """The first items of what stands on the right of `a, b = …`, at most so many, and the iterator that gave them."""
     cls = value.python_type()
-    if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
+    if not frame.world.can_be_iterated(cls):
         raise frame.ops.refused(frame, unpack_two, value)
     iterator, items = value.iterate(frame), []
     while len(items) < most:

@@ -171,7 +171,7 @@ def contained(frame, container: Variable, item: Variable) -> Variable:
         if e.args[0] is not container:
             raise
         cls = container.python_type()
-        if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
+        if not frame.world.can_be_iterated(cls):
             raise refused(frame, operator.contains, container, item) from None
         return boolean(is_among(frame, item, container))
     return holds(frame, found)

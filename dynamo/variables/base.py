@@ -224,7 +224,7 @@ class Variable:
         cls = self.python_type()
         if not frame.world.lacks(cls, "__contains__"):
             raise self.unsupported("`in`")
-        if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
+        if not frame.world.can_be_iterated(cls):
             raise frame.ops.refused(frame, operator.contains, self, item)
         return frame.values.boolean(frame.ops.is_among(frame, item, self))
 

@@ -63,7 +63,7 @@ def zip_(frame, *iterables, strict=FALSE):
     inner = []
     for i, values in enumerate(iterables):
         cls = values.python_type()
-        if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
+        if not frame.world.can_be_iterated(cls):
             run_python(frame, zip, *[()] * i, values.example())
         inner.append(values.iterate(frame))
     return iterators.ZipIterator(inner, strict.truth(frame))

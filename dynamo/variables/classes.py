@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 
-from dynamo import outcome
+from dynamo import _eval_frame, outcome
 from dynamo.breaks import Raised
 from dynamo.variables import attributes
 from dynamo.variables.attributes import bind, find, find_function, is_data_descriptor, storage_of
@@ -68,7 +68,11 @@ class ClassVariable(TrueVariable):
             return bind(frame, found, None, self)
         if on_meta is not None:
             return bind(frame, on_meta, self, of_meta)
-        raise attributes.no_attribute(frame, self, name, f"type object '{self.value.__name__}' has no attribute '{{1}}'")
+        raise self.lacks(frame, name)
+
+    def lacks(self, frame, name: str) -> Raised:
+        cls = _eval_frame.type_name(self.value)
+        return attributes.no_attribute(frame, self, name, f"type object '{cls}' has no attribute '{{1}}'")
 
     def member(self, frame, descriptor, name):
         if name == "__class__":
@@ -78,9 +82,7 @@ class ClassVariable(TrueVariable):
         stored = storage_of(frame, self).members.get(descriptor)
         found = frame.world.slot(self.value, frame.world.identity(self.value), descriptor, name) if stored is None else stored
         if found is None:
-            raise attributes.no_attribute(
-                frame, self, name, f"type object '{self.value.__name__}' has no attribute '{{1}}'"
-            )
+            raise self.lacks(frame, name)
         return found
 
     def setattr(self, frame, name, value):
@@ -90,7 +92,7 @@ class ClassVariable(TrueVariable):
             bind(frame, hook, self, frame.world.known(meta)).call(frame, [frame.values.const(name), value], {})
             return
         if frame.world.is_immutable(self.value):
-            text = f"cannot set '{name}' attribute of immutable type '{self.value.__name__}'"
+            text = f"cannot set '{name}' attribute of immutable type '{_eval_frame.type_name(self.value)}'"
             raise frame.values.error(frame, TypeError, text)
         on_meta = find(frame, meta, name)
         if on_meta is not None and is_data_descriptor(frame, on_meta):
@@ -102,9 +104,7 @@ class ClassVariable(TrueVariable):
         if find_function(frame, meta, "__delattr__") is not None or frame.world.is_immutable(self.value):
             raise self.unsupported(f"deleting {name}")
         if not storage_of(frame, self).delete(frame, name):
-            raise attributes.no_attribute(
-                frame, self, name, f"type object '{self.value.__name__}' has no attribute '{{1}}'"
-            )
+            raise self.lacks(frame, name)
 
     # --------------------------------------------------------------------------------------------- calls
     def call(self, frame, args, kwargs):
@@ -157,7 +157,7 @@ class ClassVariable(TrueVariable):
             return frame.values.items_iterator([frame.world.known(m) for m in self.value])  # type: ignore[attr-defined]
         method = self.special(frame, "__iter__")
         if method is None:
-            raise frame.values.error(frame, TypeError, f"'{type(self.value).__name__}' object is not iterable")
+            raise frame.values.error(frame, TypeError, f"'{self.type_name()}' object is not iterable")
         return method.call(frame, [], {}).iterate(frame)
 
     def length(self, frame):
@@ -165,7 +165,7 @@ class ClassVariable(TrueVariable):
             return frame.values.const(len(self.value))  # type: ignore[arg-type]
         method = self.special(frame, "__len__")
         if method is None:
-            text = f"object of type '{type(self.value).__name__}' has no len()"
+            text = f"object of type '{self.type_name()}' has no len()"
             raise frame.values.error(frame, TypeError, text)
         return method.call(frame, [], {})
 

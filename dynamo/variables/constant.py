@@ -144,6 +144,10 @@ class ConstantVariable(Variable):
         return frame.values.literal(frame, value)
 
     def method(self, frame, name, args, kwargs):
+        return self.asked(frame, name, args, kwargs)
+
+    def asked(self, frame, name, args, kwargs, loaded=None):
+        """self.name(*args, **kwargs). `loaded`: the method of C that loading it to be called leaves, which is not bound."""
         if isinstance(self.value, enum.Enum) or name in ENTERED:
             found = self.getattr(frame, name)
             if not isinstance(found, ConstantMethod):
@@ -154,6 +158,8 @@ class ConstantVariable(Variable):
             args = [frame.values.tuple_(joined(frame, args[0]))]
         values = [frame.ops.real(frame, a) for a in args]
         named = {k: frame.ops.real(frame, v) for k, v in kwargs.items()}
+        if loaded is not None:
+            return frame.values.literal(frame, run_python(frame, loaded, self.value, *values, **named))
         method = run_python(frame, getattr, self.value, name)
         return frame.values.literal(frame, run_python(frame, method, *values, **named))
 
@@ -220,14 +226,15 @@ class ConstantVariable(Variable):
 
 
 class ConstantMethod(Variable):
-    """A bound method of a constant, such as "a,b".split."""
+    """A method of a constant, such as "a,b".split. `loaded`: the method of C, where it was loaded to be called."""
 
-    __slots__ = ("object", "name")
+    __slots__ = ("object", "name", "loaded")
 
-    def __init__(self, object: ConstantVariable, name: str):
+    def __init__(self, object: ConstantVariable, name: str, loaded: Any = None):
         super().__init__()
         self.object = object
         self.name = name
+        self.loaded = loaded
 
     def python_type(self):
         return type(getattr(self.object.value, self.name))
@@ -236,7 +243,7 @@ class ConstantMethod(Variable):
         return True
 
     def call(self, frame, args, kwargs):
-        return self.object.method(frame, self.name, args, kwargs)
+        return self.object.asked(frame, self.name, args, kwargs, self.loaded)
 
     def hash_key(self):
         return ("method", self.name, self.object.hash_key())

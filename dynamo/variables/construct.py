@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import aten
 from aten import overrides
-from dynamo import breaks, on_demand, trace_rules
+from dynamo import _eval_frame, breaks, on_demand, trace_rules
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.real_objects import is_plain_key
 from dynamo.variables.attributes import bind, find, find_function
@@ -75,10 +75,11 @@ def new_object(frame, args, kwargs) -> Variable:
             text = "object.__new__() takes exactly one argument (the type to instantiate)"
             raise raise_exception(frame, TypeError, text)
         if find_function(frame, cls, "__init__") is None:
-            raise raise_exception(frame, TypeError, f"{cls.__name__}() takes no arguments")
+            raise raise_exception(frame, TypeError, f"{_eval_frame.type_name(cls)}() takes no arguments")
     check_instantiable(frame, cls)
     if frame.world.c_bases(cls):
-        text = f"object.__new__({cls.__name__}) is not safe, use {frame.world.c_bases(cls)[0].__name__}.__new__()"
+        name, base = _eval_frame.type_name(cls), _eval_frame.type_name(frame.world.c_bases(cls)[0])
+        text = f"object.__new__({name}) is not safe, use {base}.__new__()"
         raise raise_exception(frame, TypeError, text)
     return ObjectVariable(cls)
 
@@ -101,7 +102,7 @@ def check_instantiable(frame, cls: type) -> None:
         names = ", ".join(repr(n) if frame.world.QUOTED else n for n in sorted(abstract))
         plural = "s" if len(abstract) > 1 else ""
         without = "without an implementation for " if frame.world.QUOTED else "with "
-        text = f"Can't instantiate abstract class {cls.__name__} {without}abstract method{plural} {names}"
+        text = f"Can't instantiate abstract class {_eval_frame.type_name(cls)} {without}abstract method{plural} {names}"
         raise raise_exception(frame, TypeError, text)
     if find(frame, cls, "__del__") is not None:
         raise Unsupported(breaks.LIFETIME, f"{cls.__qualname__}(…), which has a __del__")
@@ -113,7 +114,8 @@ def new_native(base: type) -> Callable:
     def rule(frame, args, kwargs):
         cls = class_argument(frame, base.__name__, args)
         if not issubclass(cls, base):
-            text = f"{base.__name__}.__new__({cls.__name__}): {cls.__name__} is not a subtype of {base.__name__}"
+            name, wanted = _eval_frame.type_name(cls), _eval_frame.type_name(base)
+            text = f"{wanted}.__new__({name}): {name} is not a subtype of {wanted}"
             raise raise_exception(frame, TypeError, text)
         if cls in CLASSES:
             return CLASSES[cls](frame, args[1:], kwargs)

@@ -390,6 +390,8 @@ def thrown(frame, given: Variable, value: Variable) -> ExceptionVariable:
         given = given if value.is_same(frame.values.NONE) else value
         return make_exception(frame, given, "exceptions must be classes or instances deriving", given.type_name())
     if not of_class:
+        if not issubclass(given.python_type(), BaseException):
+            return make_exception(frame, given, "exceptions must be classes or instances deriving", given.type_name())
         raise raise_exception(frame, TypeError, "instance exception may not have a separate value")
     return make_exception(frame, given.call(frame, value.unpack(frame) if value.python_type() is tuple else [value], {}))
 

@@ -396,6 +396,8 @@ class MethodVariable(TrueVariable):
             return self
         if name == "__class__":
             return frame.world.known(types.MethodType)
+        if isinstance(frame.world.on_class(types.MethodType, name), C_METHODS):  # (its class is asked before the function)
+            return BoundMethod(self, name)
         return self.function.getattr(frame, name)
 
     def setattr(self, frame, name, value):

@@ -476,6 +476,8 @@ class GeneratorVariable(IteratorVariable):
 
     @method("throw")
     def throw(self, frame, cls, value=NONE, traceback=NONE):
+        if not issubclass(traceback.python_type(), (types.TracebackType, types.NoneType)):
+            raise raise_exception(frame, TypeError, "throw() third argument must be a traceback object")
         try:
             return self.raise_inside(frame, Raised(thrown(frame, cls, value)))
         except Exhausted as e:

@@ -246,9 +246,19 @@ class DictVariable(HashedVariable):
         if self.cls is types.MappingProxyType:
             raise frame.ops.refused(frame, function, self, *args)
 
+    def unwrapped(self) -> DictVariable:
+        """What stands behind a mapping proxy, which leaves operators to it; else the dict itself."""
+        return DictVariable(self.entries) if self.cls is types.MappingProxyType else self
+
     def binary(self, frame, op, other):
         row = ROWS[op]
-        if op is operator.ior and self.cls is not types.MappingProxyType:
+        if self.cls is types.MappingProxyType:
+            if op is operator.ior:
+                raise frame.ops.refused(frame, op, self, other)
+            if row.is_comparison or row.function is operator.or_:
+                behind = other.unwrapped() if isinstance(other, DictVariable) and not row.is_comparison else other
+                return frame.ops.binary(frame, op, self.unwrapped(), behind)
+        if op is operator.ior:
             self.merge(frame, other)
             return self
         if row.is_comparison and isinstance(getattr(other, "native", None), DictVariable):
@@ -262,6 +272,8 @@ class DictVariable(HashedVariable):
         return None
 
     def reflected(self, frame, op, other):
+        if self.cls is types.MappingProxyType and op is operator.or_:
+            return frame.ops.binary(frame, op, other, self.unwrapped())
         return self.union(frame, other, self) if op is operator.or_ and isinstance(other, DictVariable) else None
 
     def union(self, frame, left: DictVariable, right: DictVariable) -> DictVariable:
@@ -430,7 +442,7 @@ def missing(key: Variable) -> Raised:
 def pair_of(frame, item: Variable, index: int) -> tuple[Variable, Variable]:
     """The key and value that an item of an iterable gives to dict.update()."""
     cls = item.python_type()
-    if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
+    if frame.world.on_class(cls, "__iter__") is None or not frame.world.can_be_iterated(cls):
         text = f"annot convert dictionary update sequence element #{index} to a sequence"
         if VERSION < (3, 14):
             raise raise_exception(frame, TypeError, "c" + text)

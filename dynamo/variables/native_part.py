@@ -76,6 +76,15 @@ class Part:
     def initialize(self, frame, args: list[Variable], kwargs: dict[str, Variable]) -> None:
         """The `__init__` of the builtin class."""
 
+    def type_name(self) -> str:
+        """C names the class of the object in what it refuses."""
+        return self.owner.type_name() if hasattr(self, "owner") else super().type_name()
+
+    def example(self) -> Any:
+        base: Any = self.base
+        named = type(self.type_name(), (base,), {})
+        return named(self.value) if isinstance(self, ConstantVariable) else base.__new__(named)
+
     def takes_no(self, kwargs: dict[str, Variable]) -> None:
         if kwargs:
             raise self.owner.unsupported(f"{self.base.__name__}.__init__ with keywords")

@@ -390,7 +390,7 @@ def _init(self, frame, *args, **kwargs):
             raise frame.values.error(frame, TypeError, text)
         new = find(frame, cls, "__new__")
         if new is not None and new.raw is object.__dict__["__new__"]:
-            text = f"{cls.__name__}.__init__() takes exactly one argument (the instance to initialize)"
+            text = f"{self.type_name()}.__init__() takes exactly one argument (the instance to initialize)"
             raise frame.values.error(frame, TypeError, text)
     return frame.values.NONE
 
@@ -420,6 +420,8 @@ def _str(self, frame):
 
 
 def _format(self, frame, spec):
+    if not issubclass(spec.python_type(), str):
+        raise frame.ops.refused(frame, object().__format__, spec)
     if spec.as_python():
         text = f"unsupported format string passed to {self.type_name()}.__format__"
         raise frame.values.error(frame, TypeError, text)

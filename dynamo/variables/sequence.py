@@ -102,7 +102,7 @@ class SequenceVariable(Variable):
 
     @method("index")
     def index(self, frame, item, start=None, stop=None):
-        bounds = slice(*[None if b is None else frame.ops.index(frame, b) for b in (start, stop)])
+        bounds = slice(*[None if b is None else frame.ops.index(frame, b, search_from) for b in (start, stop)])
         for i in range(*bounds.indices(len(self.items))):
             if frame.ops.equals(frame, self.item(frame, i), item):
                 return ConstantVariable(i)
@@ -295,7 +295,7 @@ class ListVariable(SequenceVariable):
 
     def setitem(self, frame, key, value):
         if isinstance(key, SliceVariable):
-            if frame.world.lacks(value.python_type(), "__iter__") and frame.world.lacks(value.python_type(), "__getitem__"):
+            if not frame.world.can_be_iterated(value.python_type()):
                 raise frame.ops.refused(frame, operator.setitem, self, key, value)
             items, bounds = value.unpack(frame), key.bounds(frame)
             self.changed(frame)
@@ -469,6 +469,11 @@ class SliceVariable(Variable):
 
 def _none(part: Variable) -> Variable | None:
     return None if part.is_same(NONE) else part
+
+
+def search_from(place: Any) -> None:
+    """What C says of a place that a search begins or ends at, and that is no number."""
+    ().index(None, place)
 
 
 def compare(frame, op: Callable, left: list[Variable], right: list[Variable]) -> Variable:

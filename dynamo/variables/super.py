@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dynamo import _eval_frame
 from dynamo.breaks import Raised
 from dynamo.bytecode.instruction import VERSION
 from dynamo.real_objects import is_among
@@ -57,8 +58,9 @@ class SuperVariable(Variable):
         text = "super(type, obj): obj must be an instance or subtype of type"
         if NAMES_BOTH:
             is_type = issubclass(self.object.python_type(), type)
-            shown = f"type {self.object.as_python().__name__}" if is_type else f"instance of {self.object.type_name()}"
-            text = f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({self.start.as_python().__name__})."
+            name = _eval_frame.type_name
+            shown = f"type {name(self.object.as_python())}" if is_type else f"instance of {self.object.type_name()}"
+            text = f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({name(self.start.as_python())})."
         return frame.values.error(frame, TypeError, text)
 
     def method(self, frame, name, args, kwargs):

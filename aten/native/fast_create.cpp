@@ -94,6 +94,11 @@ PyObject *fast_arange(Call &call) {
 const RuleRow create_rules[] = {{"zeros", fast_create, ZEROS}, {"ones", fast_create, ONES}, {"empty", fast_create, EMPTY}, {"full", fast_create, FULL},
                                 {"zeros_like", fast_like, ZEROS}, {"ones_like", fast_like, ONES}, {"empty_like", fast_like, EMPTY},
                                 {"full_like", fast_like, FULL}, {"new_zeros", fast_new, ZEROS}, {"new_ones", fast_new, ONES},
-                                {"new_empty", fast_new, EMPTY}, {"new_full", fast_new, FULL}, {"arange", fast_arange}, {"bernoulli", fast_bernoulli}, {nullptr, nullptr}};
+                                {"new_empty", fast_new, EMPTY}, {"new_full", fast_new, FULL}, {"arange", fast_arange}, {"bernoulli", fast_bernoulli},
+                                {"dropout", fast_dropout}, {"dropout_kept", fast_dropout_kept}, {"uniform_", fast_fill, DRAW_UNIFORM},
+                                {"normal_fill_", fast_fill, DRAW_NORMAL}, {"exponential_", fast_fill, DRAW_OTHER}, {"cauchy_", fast_fill, DRAW_OTHER},
+                                {"log_normal_", fast_fill, DRAW_OTHER}, {"geometric_", fast_fill, DRAW_OTHER}, {"random_", fast_fill, DRAW_OTHER},
+                                {"bernoulli_fill_", fast_fill, DRAW_OTHER},
+                                {nullptr, nullptr}};
 
 }  // namespace weft

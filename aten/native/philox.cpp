@@ -15,6 +15,7 @@
 #include "half.h"
 #include "kernels.h"
 #include "native_kernel.h"
+#include "released.h"
 #include "vecmath.h"
 #include "vecrandom.h"
 
@@ -116,7 +117,7 @@ static PyObject *manual_seed(PyObject *, PyObject *seed) { return generator_manu
 struct Fill {
   enum Kind { UNIFORM, NORMAL, INTEGERS } kind;
   uint64_t seed, offset;
-  double mean, std;   // of normals
+  double mean, std;   // of normals; of uniform numbers the least, and the width
   int64_t low;        // of integers
   uint64_t range;     // high - low
 };
@@ -159,10 +160,11 @@ void fill_float(T *out, int64_t n, const Fill &f) {
   const WeftPhiloxFloats known = normal ? weft_kernels.philox_normal : weft_kernels.philox_uniform;
   const WeftPhiloxFloats numbers = known ? known : normal ? portable_floats<true> : portable_floats<false>;
   const float mean = (float)f.mean, std = (float)f.std;
+  const bool moved = normal || mean != 0 || std != 1;
   by_runs<1>(n, f, [&](const uint32_t *lanes, int64_t i, int64_t count) {
     float v[4 * kRun];
     numbers(lanes, v);
-    if (normal)
+    if (moved)
       for (int k = 0; k < 4 * kRun; k++) v[k] = mean + std * v[k];
     if constexpr (std::is_same<T, float>::value) memcpy(out + i, v, (size_t)count * sizeof(float));
     else
@@ -180,6 +182,8 @@ static void fill_double(double *out, int64_t n, const Fill &f) {
         v[k] = f.mean + f.std * (radius * cos(angle));
         v[k + 1] = f.mean + f.std * (radius * sin(angle));
       }
+    } else if (f.mean != 0 || f.std != 1) {
+      for (int64_t k = 0; k < count; k++) v[k] = f.mean + f.std * v[k];
     }
     std::copy(v, v + count, out + i);
   });
@@ -331,6 +335,141 @@ PyObject *fast_bernoulli(Call &call) {
                            : fill_chances<double, 2>((const double *)weft_data(x), (double *)to, x->numel, f, [](const uint32_t *lane) { return philox_uniform64(lane[0], lane[1]); });
   if (good) return out.release();
   return set_state(default_generator, f.seed, f.offset) ? UNHANDLED : nullptr;
+}
+
+// uniform_(input, from, to), normal_(input, mean, std) of row-major floats: the target is filled.
+static bool fill_target(const Call &call, Fill::Kind kind, WeftTensor *t) {
+  const double a = call[1].real, b = call[2].real, width = kind == Fill::UNIFORM ? b - a : b;
+  const bool narrow = WEFT_DTYPE(t) == WEFT_FLOAT32;
+  if (!(t->word & WEFT_WORD_CONTIGUOUS) || (!narrow && WEFT_DTYPE(t) != WEFT_FLOAT64)) return false;
+  if (!(width >= 0) || !isfinite(narrow ? (float)a : a) || !isfinite(narrow ? (float)width : width)) return false;
+  Fill f = {kind, 0, 0, a, width, 0, 0};
+  philox_reserve((uint64_t)(t->numel * (narrow ? 1 : 2) + 3) / 4, &f.seed, &f.offset);
+  if (narrow) fill_float((float *)weft_data(t), t->numel, f);
+  else fill_double((double *)weft_data(t), t->numel, f);
+  return true;
+}
+
+// name_(input, numbers, generator=None): what the op `name` gives for the same arguments is written into the target.
+PyObject *fast_fill(Call &call) {
+  constexpr int kMost = 4;
+  const int n = call.binder->n - 1;
+  WeftTensor *t = call.tensor(0);
+  if (n > kMost || !call[n].none() || !t->numel || records(t)) return UNHANDLED;
+  for (int i = 1; i < n; i++)
+    if (is_tensor(call[i].object)) return UNHANDLED;
+  for (int d = 0; d < WEFT_NDIM(t); d++)
+    if (!t->strides[d] && t->sizes[d] > 1) return UNHANDLED;  // expanded: a warning
+  if (check_inplace(t) < 0) return nullptr;
+  const int code = call.op->code;
+  if (code == DRAW_OTHER || !fill_target(call, code == DRAW_UNIFORM ? Fill::UNIFORM : Fill::NORMAL, t)) {
+    const Ref base(PyObject_GetAttrString(as_object(call.op), "base"));
+    PyObject *given[kMost];
+    for (int i = 0; i < n; i++) given[i] = call[i].object;
+    const Ref made(base ? PyObject_Vectorcall(base.get(), given, (size_t)n, nullptr) : nullptr);
+    if (!made) return nullptr;
+    WeftTensor *from = plain(made.get());
+    if (!from || !copy_into(t, from)) return PyErr_Occurred() ? nullptr : PyErr_Format(PyExc_RuntimeError, "%R made numbers that its tensor does not take", base.get());
+  }
+  weft_bump_version(t);
+  return Py_NewRef(call[0].object);
+}
+
+// Dropout of a run of numbers: what stays, times `scale`, where the uniform number is at least p.
+#define WEFT_VECTORS __attribute__((target_clones("default", "avx2", "arch=x86-64-v4"), optimize("O3")))
+WEFT_VECTORS static void drop(int64_t n, const float *uniform, float p, const float *x, float scale, float *out) {
+  for (int64_t i = 0; i < n; i++) {
+    const float scaled = x[i] * scale;
+    out[i] = uniform[i] >= p ? scaled : 0.0f;
+  }
+}
+WEFT_VECTORS static void note_kept(int64_t n, const float *uniform, float p, uint8_t *kept) {
+  for (int64_t i = 0; i < n; i++) kept[i] = uniform[i] >= p;
+}
+
+static void cast_run(int from, int to, int64_t n, const void *in, void *out) {
+  char *args[2] = {static_cast<char *>(const_cast<void *>(in)), static_cast<char *>(out)};
+  const intptr_t count = n, steps[2] = {(intptr_t)weft_itemsize(from), (intptr_t)weft_itemsize(to)};
+  weft_kernels.cast[from][to](args, &count, steps, nullptr);
+}
+
+// Of floats that are not float64; `kept` may be NULL.
+static void drop_floats(int dtype, const char *x, char *out, uint8_t *kept, int64_t n, double p, const Fill &f) {
+  const WeftPhiloxFloats uniform = weft_kernels.philox_uniform ? weft_kernels.philox_uniform : portable_floats<false>;
+  const float least = (float)p, scale = (float)(1 / (1 - p));
+  const int item = (int)weft_itemsize(dtype);
+  by_runs<1>(n, f, [&](const uint32_t *lanes, int64_t i, int64_t count) {
+    float v[4 * kRun], wide[4 * kRun];
+    uniform(lanes, v);
+    if (dtype == WEFT_FLOAT32) {
+      drop(count, v, least, reinterpret_cast<const float *>(x) + i, scale, reinterpret_cast<float *>(out) + i);
+    } else {
+      cast_run(dtype, WEFT_FLOAT32, count, x + i * item, wide);
+      drop(count, v, least, wide, scale, wide);
+      cast_run(WEFT_FLOAT32, dtype, count, wide, out + i * item);
+    }
+    if (kept) note_kept(count, v, least, kept + i);
+  });
+}
+
+static void drop_doubles(const double *x, double *out, uint8_t *kept, int64_t n, double p, const Fill &f) {
+  const double scale = 1 / (1 - p);
+  by_runs<2>(n, f, [&](const uint32_t *lanes, int64_t i, int64_t count) {
+    for (int64_t k = 0; k < count; k++) {
+      const bool stays = philox_uniform64(lanes[2 * k], lanes[2 * k + 1]) >= p;
+      out[i + k] = stays ? x[i + k] * scale : 0;
+      if (kept) kept[i + k] = stays;
+    }
+  });
+}
+
+// Dropout of a row-major tensor with these numbers; also which elements stay, if `kept` is given. Both are empty where it is not handled.
+static Ref dropped(WeftTensor *x, double p, uint64_t seed, uint64_t offset, Ref *kept) {
+  const int dtype = WEFT_DTYPE(x);
+  Ref out(empty((uint32_t)dtype, WEFT_NDIM(x), x->sizes, nullptr));
+  if (kept) kept->reset(empty(WEFT_BOOL, WEFT_NDIM(x), x->sizes, nullptr));
+  if (!out || (kept && !*kept)) return Ref();
+  const Fill f = {Fill::UNIFORM, seed, offset, 0, 1, 0, 0};
+  char *to = weft_data(as_tensor(out.get()));
+  uint8_t *stays = kept ? reinterpret_cast<uint8_t *>(weft_data(as_tensor(kept->get()))) : nullptr;
+  const Released released(x->numel >= 65536);
+  if (dtype == WEFT_FLOAT64) drop_doubles(reinterpret_cast<double *>(weft_data(x)), reinterpret_cast<double *>(to), stays, x->numel, p, f);
+  else drop_floats(dtype, weft_data(x), to, stays, x->numel, p, f);
+  return out;
+}
+
+static bool droppable(const WeftTensor *x, double p) {
+  const int dtype = WEFT_DTYPE(x);
+  const bool known = dtype == WEFT_FLOAT64 || dtype == WEFT_FLOAT32 || (is_half(dtype) && weft_kernels.cast[dtype][WEFT_FLOAT32] && weft_kernels.cast[WEFT_FLOAT32][dtype]);
+  return known && x->word & WEFT_WORD_CONTIGUOUS && p > 0 && p < 1;
+}
+
+// dropout_kept(input, p, seed, offset) -> (result, kept)
+PyObject *fast_dropout_kept(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  const double p = call[1].real;
+  if (!droppable(x, p)) return UNHANDLED;
+  Ref kept;
+  const Ref out(dropped(x, p, (uint64_t)call[2].integer, (uint64_t)call[3].integer, &kept));
+  PyObject *results[] = {out.get(), kept.get()};
+  return out && call.record(results, 2) ? named_results(call.op, results, 2) : nullptr;
+}
+
+// dropout(input, p, training, inplace), recorded as dropout_kept
+PyObject *fast_dropout(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  const double p = call[1].real;
+  if (!call.truth(2) || call.truth(3) || !droppable(x, p)) return UNHANDLED;
+  const bool recorded = records(x);
+  NativeOp *op = core_ops[CORE_DROPOUT_KEPT];
+  if (recorded && !op) return UNHANDLED;
+  uint64_t seed, offset;
+  philox_reserve((uint64_t)(x->numel * (WEFT_DTYPE(x) == WEFT_FLOAT64 ? 2 : 1) + 3) / 4, &seed, &offset);
+  Ref kept;
+  Ref out(dropped(x, p, seed, offset, recorded ? &kept : nullptr));
+  PyObject *results[] = {out.get(), kept.get()};
+  const Arg args[] = {Arg(x), call[1], Arg::of_integer((int64_t)seed), Arg::of_integer((int64_t)offset)};
+  return out && (!recorded || record_op(op, args, 4, results, 2)) ? out.release() : nullptr;
 }
 
 static PyObject *philox_bits(PyObject *, PyObject *args) {

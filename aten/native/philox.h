@@ -34,7 +34,12 @@ inline double philox_uniform64(uint32_t high, uint32_t low) {
 }
 
 struct Call;
-PyObject *fast_bernoulli(Call &call);  // a rule
+// Rules.
+PyObject *fast_bernoulli(Call &call);
+PyObject *fast_fill(Call &call);  // of ops in place, by what is drawn
+enum DrawCode { DRAW_UNIFORM, DRAW_NORMAL, DRAW_OTHER };
+PyObject *fast_dropout(Call &call);
+PyObject *fast_dropout_kept(Call &call);
 
 // Of n elements the 53 bits of which philox_uniform64 makes numbers, as the upper bits of a word.
 void philox_keys(uint64_t seed, uint64_t offset, uint64_t *out, int64_t n);

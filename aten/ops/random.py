@@ -12,7 +12,7 @@ from aten import _native, devices, dispatch, overrides
 from aten import dtype as dtypes
 from aten.laid_out import laid_out_as
 from aten.meta import Meta, dense_strides
-from aten.op import composite, op, ops, registry
+from aten.op import composite, inplace_of, op, ops, registry
 from aten.ops.creation import CPU, check_sizes, finish, laid_out
 from aten.ops.pointwise import pointwise_meta
 from aten.promotion import TYPE_NAMES, category
@@ -312,9 +312,7 @@ def _drawn(input: Any, chance: Any, generator: Any) -> Any:
     return _flat_in(ops.cast(drawn, input.dtype), input, *[chance] * (chance is not input))
 
 
-@composite(
-    "bernoulli_fill(Tensor input, Any p=0.5, *, Generator? generator=None) -> Tensor", tags=["random", "hidden"], inplace=True
-)
+@composite("bernoulli_fill(Tensor input, Any p=0.5, *, Generator? generator=None) -> Tensor", tags=["random", "hidden"])
 def bernoulli_fill(input, p, generator):
     """1 with probability p, else 0: what the tensor held says nothing."""
     if isinstance(p, (int, float)) and not 0 <= p <= 1:
@@ -322,7 +320,7 @@ def bernoulli_fill(input, p, generator):
     return _drawn(input, p, generator)
 
 
-registry["bernoulli_"] = registry["bernoulli_fill_"]
+registry["bernoulli_"] = bernoulli_fill.inplace = inplace_of(bernoulli_fill, "create")
 
 
 # What the parameters of an in-place fill must satisfy, and what is said where they do not; fills of floats only.
@@ -342,7 +340,6 @@ def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
     @composite(
         f"{name}(Tensor input, {parameters}, *, Generator? generator=None) -> Tensor",
         tags=["random", "hidden"],
-        inplace=True,
     )
     def definition(input, a, b, generator):
         holds, text = _PARAMETERS[name]
@@ -355,6 +352,7 @@ def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
         drawn = draw(make, a, b)
         return _flat_in(drawn if drawn.dtype is input.dtype else ops.cast(drawn, input.dtype), input)
 
+    definition.inplace = inplace_of(definition, "create")
     definition.__doc__ = definition.inplace.__doc__ = doc
 
 
@@ -385,7 +383,6 @@ _filled(
 @composite(
     "random(Tensor input, Any from=None, Any to=None, *, Generator? generator=None) -> Tensor",
     tags=["random", "hidden"],
-    inplace=True,
 )
 def random(input, from_, to, generator):
     """Integers of [from, to), by default all that the dtype holds exactly."""
@@ -396,6 +393,9 @@ def random(input, from_, to, generator):
         from_, to = 0, (limit if from_ is None else from_)
     drawn = randint(from_ or 0, to, list(input.shape), generator=generator, device=input.device)
     return _flat_in(ops.cast(drawn, input.dtype), input)
+
+
+random.inplace = inplace_of(random, "create")
 
 
 # --------------------------------------------------------------------------------------------------------- dropout
@@ -418,6 +418,7 @@ dropout_philox.vjp(lambda g, p, seed, offset: dropout_philox(g, p, seed, offset)
 @op(
     "dropout_kept(Tensor input, float p, int seed, int offset) -> (Tensor result, Tensor kept)",
     tags=["random", "fused", "function_only", "hidden"],
+    native="create",
 )
 def dropout_kept(input: Meta, p: float, seed: Any, offset: Any) -> tuple[Meta, Meta]:
     """`dropout_philox`, and which elements stay: a byte each instead of the same random numbers again."""
@@ -439,6 +440,7 @@ dropout_philox.recorded_fn = lambda input, p, seed, offset: dropout_kept(input, 
 @composite(
     "dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
     tags=["function_only", "random"],
+    native="create",
 )
 def dropout(input, p, training, inplace):
     """Zero each element with probability p and scale the rest by 1 / (1 - p), while training."""

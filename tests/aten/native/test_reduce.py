@@ -91,3 +91,26 @@ def test_a_dtype_that_says_nothing_new_makes_no_other_sum():
     for dim in (0, 1, None):
         assert np.array_equal(x.sum(dim).numpy(), x.sum(dim, dtype=x.dtype).numpy())
         assert np.array_equal(x.mean(dim).numpy(), x.mean(dim, dtype=x.dtype).numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "bool"])
+def test_kept_dims_that_lie_in_another_order_are_reduced_as_they_lie(dtype):
+    x, y = array((6, 40, 30, 3), dtype)
+    tolerance = 3e-2 if dtype == "bfloat16" else 1e-4
+    for axes in itertools.permutations(range(4)):
+        shown, values = x.permute(list(axes)), y.transpose(axes)
+        for dims in ([0], [1], [2], [3], [0, 2], [1, 3], [1, 2]):
+            for keepdim in (False, True):
+                found = shown.sum(dims, keepdim=keepdim)
+                expected = values.sum(tuple(dims), keepdims=keepdim)
+                assert found.is_contiguous() and tuple(found.shape) == expected.shape
+                np.testing.assert_allclose(np.asarray(found.double()), expected, rtol=tolerance, atol=1e-3)
+            np.testing.assert_array_equal(np.asarray(shown.amax(dims).double()), values.max(tuple(dims)))
+
+
+def test_a_sum_of_channels_innermost_is_a_sum_of_columns():
+    image, _ = array((1, 64, 64, 2))
+    moved = image.permute([0, 3, 1, 2])
+    assert moved.sum(2).tolist() == image.sum(1).permute([0, 2, 1]).tolist()
+    expanded = image[:, :, :1].expand(1, 64, 64, 2).permute([0, 3, 2, 1])
+    np.testing.assert_allclose(np.asarray(expanded.sum(2)), np.asarray(expanded).sum(2), rtol=1e-5)

@@ -260,6 +260,22 @@ class _Writer:
             self.constants[node] = op(*args, **kwargs)
         return True
 
+    def start(self, node: Node) -> bool:
+        """Have one element stand for a tensor of one number that is only copied, by what writes other elements into the copy."""
+        op = node.target
+        if not isinstance(op, Op) or op.name != "full" or self.views_of_result(node) or not node.users:
+            return False
+        if any(not isinstance(u.target, Op) or u.target.name not in _COPY_FIRST or u.args.count(node) != 1 for u in node.users):
+            return False
+        if any(u.args[0] is not node or node in u.kwargs.values() or not _native.has_rule(u.target) for u in node.users):
+            return False
+        sizes, number = node.args[:2]
+        if type(number) not in (bool, int, float) or node.meta["val"].device != _CPU:
+            return False
+        with dispatch.no_grad():
+            self.constants[node] = op([], number, **node.kwargs).expand(sizes)
+        return True
+
     def views_of_result(self, node: Node) -> bool:
         """Whether the result of the call may show the memory of this value."""
         waiting, seen = [node], set()
@@ -283,7 +299,7 @@ class _Writer:
                 if self.views_of_result(node):
                     raise _NoProgram
                 self.constants[node] = self.graph.constants[node.target]  # type: ignore[attr-defined]
-            elif node.op == "call_function" and not self.fold(node):
+            elif node.op == "call_function" and not self.fold(node) and not self.start(node):
                 self.step(node)
                 if len(self.steps) > _MOST_STEPS:
                     raise _NoProgram
@@ -332,6 +348,9 @@ def _own(result: Tensor) -> Tensor:
     result._view_of = None
     return result
 
+
+# Whose rules copy the first argument, whatever layout it has, into a row-major result.
+_COPY_FIRST = frozenset("scatter scatter_add index_add index_put".split())
 
 # Whose kernels take no zeros: divisions, and row exchanges, which count from 1.
 _NO_ZEROS = frozenset("floor_divide remainder fmod truncated_quotient lu_solve_matrix permutation_of".split())

@@ -219,3 +219,30 @@ def test_what_a_loss_warns_of_leaves_its_values_to_be_replayed(replay_after):
         told = _native.python_entries(True)
     assert set(told) <= {"kl_div"}
     assert abs((target * (target.log() - x)).mean() - found) < 1e-6
+
+
+WRITERS = {
+    "gather": lambda x: x.gather(1, torch.arange(300 * 5).view(300, 5) % 300),
+    "index": lambda x: x[torch.tensor([4, 0, 4, 299])],
+    "index columns": lambda x: x[:, torch.tensor([1, 7, 1])],
+    "index_select": lambda x: x.index_select(0, torch.tensor([3, 3, 1])),
+    "sort": lambda x: x.sort(1).values,
+    "nll_loss": lambda x: torch.nn.functional.nll_loss(x, torch.arange(300) % 7),
+}
+
+
+@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.float64))
+@pytest.mark.parametrize("name", WRITERS)
+def test_zeros_that_gradients_are_put_into_are_one_element(name, dtype, replay_after, monkeypatch):
+    started, start = [], replay._Writer.start
+    monkeypatch.setattr(replay._Writer, "start", lambda self, node: (found := start(self, node)) and started.append(node) or found)
+    x = torch.randn(300, 300).to(dtype).requires_grad_()
+    y = WRITERS[name](x)
+    g = torch.rand(y.shape).to(dtype)
+    expected = torch.autograd.grad(y, x, g, retain_graph=True)
+    replay_after(1)
+    for _ in range(3):
+        found = torch.autograd.grad(y, x, g, retain_graph=True)
+        same(found, expected)
+        assert found[0].is_contiguous()
+    assert [node.target.name for node in started] == ["full"]

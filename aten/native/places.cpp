@@ -110,6 +110,7 @@ template <PlaceOp op, class T> void apply_across(const Places &p, int d, T *far,
     for (int64_t i = 0; i < p.block_sizes[d]; i++)
       apply_across<op>(p, d + 1, far + i * p.block_far[d], near + i * p.block_near[d], offsets, n, step);
   } else if (step == 1) {
+#pragma GCC unroll 8
     for (int64_t i = 0; i < n; i++) apply<op>(far[offsets[i]], near[i]);
   } else {
     for (int64_t i = 0; i < n; i++) apply<op>(far[offsets[i]], near[i * step]);

@@ -155,13 +155,17 @@ template <class T> struct Forward {
   const int64_t *offsets;                      // of all rows of windows of a group
   const WeftKernelRuntime *runtime;
   int64_t terms, blocks, height, width, strip, columns;  // strip: columns that are stored together, a multiple of the tile's width
+  int64_t row, all;                            // columns that are computed of a row, and of all
 
-  // The columns [j, j + strip) of the runs of all results of a group.
+  // Where a column's windows begin.
+  int64_t place(int64_t column) const { return column / row * p.rows[2] + column % row; }
+
+  // The columns [j, j + strip) of all results of a group.
   void store(T *to, const T *sums, int64_t group, int64_t j) const {
-    const int64_t end = std::min(j + strip, p.run);
-    int64_t row = j / p.rows[2], x = j % p.rows[2], y0 = row / p.rows[1], y1 = row % p.rows[1];
+    const int64_t end = std::min(j + strip, all);
+    int64_t x = j % row, y0 = j / row / p.rows[1], y1 = j / row % p.rows[1];
     for (int64_t at = j; at < end; x = 0) {
-      const int64_t next = std::min(end, at - x + p.rows[2]), n = std::min(next - at, p.count[2] - x);
+      const int64_t next = std::min(end, at - x + row), n = std::min(next - at, p.count[2] - x);
       if (n > 0 && y1 < p.count[1]) {
         T *first = to + ((p.first[0] + y0 * p.step[0]) * c.result[1] + p.first[1] + y1 * p.step[1]) * c.result[2] + p.first[2] + x * p.step[2];
         const T *from = sums + at - j;
@@ -183,9 +187,9 @@ template <class T> struct Forward {
     T *sums = static_cast<T *>(f.runtime->scratch(worker, (f.blocks * f.height * f.strip + kSlack) * (int64_t)sizeof(T)));
     const int d = sizeof(T) == 8;
     for (int64_t i = begin; i < end; i++) {
-      const int64_t j = i % f.columns * f.strip, which = i / f.columns, group = which % f.c.groups, last = std::min(f.strip, f.p.run - j);
+      const int64_t j = i % f.columns * f.strip, which = i / f.columns, group = which % f.c.groups, last = std::min(f.strip, f.all - j);
       for (int64_t at = 0; at < last; at += f.width) {
-        const T *base = f.copied + which * f.c.channels * f.p.span + j + at;
+        const T *base = f.copied + which * f.c.channels * f.p.span + f.place(j + at);
         for (int64_t k = 0; k < f.terms || k == 0; k += kChunk) {
           const int64_t n = std::min(kChunk, f.terms - k);
           for (int64_t b = 0; b < f.blocks; b++) {
@@ -199,22 +203,34 @@ template <class T> struct Forward {
   }
 };
 
-// The height of the tiles of `made` rows of `run` columns: all of a tile is computed, and a wide one reads less of the weights. Times of a
-// sum, in hundredths, by height (measured with AVX-512; of AVX2's heights the order is the same).
-int64_t tile_height(int64_t made, int64_t run, int d) {
+// Tiles of `height` results; `row` columns are computed of a row of positions, and `all` of all rows.
+struct Tiling {
+  int64_t height, row, all;
+};
+
+// The tiles of `made` results: all of a tile is computed, and a wide one reads less of the weights. The positions are one run, or each row
+// by itself, in whole tiles, where that is less. Times of a sum, in hundredths, by height (measured with AVX-512; of AVX2's heights the
+// order is the same).
+Tiling tiling_of(int64_t made, const Part &p, int d) {
   constexpr int64_t times[WEFT_SHIFTED_HEIGHTS] = {0, 240, 140, 0, 105, 0, 97, 0, 104, 0, 106, 0, 110};
-  int64_t best = 0, least = INT64_MAX;
+  const int64_t rows = (p.count[0] - 1) * p.rows[1] + p.count[1];
+  Tiling best = {};
+  int64_t least = INT64_MAX;
   for (int64_t height = 1; height < WEFT_SHIFTED_HEIGHTS; height++) {
     if (!weft_shifted.tile[d][height]) continue;
-    const int64_t width = weft_shifted.width[d][height], cost = ceil_div(made, height) * height * (ceil_div(run, width) * width) * times[height];
-    if (cost <= least) best = height, least = cost;
+    const int64_t width = weft_shifted.width[d][height], wide = ceil_div(p.count[2], width) * width, run = ceil_div(p.run, width) * width;
+    const bool apart = rows * wide < run;
+    const int64_t cost = ceil_div(made, height) * height * std::min(run, rows * wide) * times[height];
+    if (cost <= least) best = apart ? Tiling{height, wide, rows * wide} : Tiling{height, p.rows[2], p.run}, least = cost;
   }
   return best;
 }
 
 template <class T> bool run_part(const ConvolutionSizes &c, const Part &p, const T *x, const T *weight, const T *bias, T *out, const WeftKernelRuntime *runtime) {
   const int d = sizeof(T) == 8;
-  const int64_t taps = (int64_t)p.taps.size(), terms = c.channels * taps, height = tile_height(c.made, p.run, d), blocks = ceil_div(c.made, height);
+  const int64_t taps = (int64_t)p.taps.size(), terms = c.channels * taps;
+  const Tiling tiling = tiling_of(c.made, p, d);
+  const int64_t height = tiling.height, blocks = ceil_div(c.made, height);
   const int64_t width = weft_shifted.width[d][height], strip = width * std::max<int64_t>(1, kStored / (blocks * height * width));
   Lines<T> panels = memory_of<T>(c.groups * blocks * height * terms);
   for (int64_t g = 0; g < c.groups; g++)
@@ -231,7 +247,7 @@ template <class T> bool run_part(const ConvolutionSizes &c, const Part &p, const
     const int64_t n = std::min(some, c.images - first);
     Images<T> images = {c, p, x + first * each * c.pixels, copied.get()};
     runtime->parallel_for(n * each, std::max<int64_t>(1, 16384 / p.span), Images<T>::copy, &images);
-    Forward<T> f = {c, p, copied.get(), panels.get(), bias, out + first * c.groups * c.made * c.places, offsets.data(), runtime, terms, blocks, height, width, strip, ceil_div(p.run, strip)};
+    Forward<T> f = {c, p, copied.get(), panels.get(), bias, out + first * c.groups * c.made * c.places, offsets.data(), runtime, terms, blocks, height, width, strip, ceil_div(tiling.all, strip), tiling.row, tiling.all};
     runtime->parallel_for(n * c.groups * f.columns, std::max<int64_t>(1, 262144 / std::max<int64_t>(1, terms * c.made * strip)), Forward<T>::run, &f);
   }
   return true;

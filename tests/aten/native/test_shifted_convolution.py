@@ -36,6 +36,9 @@ CASES = {
     "one tap": ([2, 5, 16, 16], [1, 1], 6, 1, [1, 1], [0, 0], [1, 1], [1, 1], [16, 16]),
     "one tap of many": ([3, 64, 16, 17], [1, 1], 40, 1, [1, 1], [0, 0], [1, 1], [1, 1], [16, 17]),
     "one tap of groups": ([2, 128, 16, 16], [1, 1], 80, 2, [1, 1], [0, 0], [1, 1], [1, 1], [16, 16]),
+    "rows of whole tiles": ([2, 3, 9, 36], [3, 3], 32, 1, [1, 1], [1, 0], [1, 2], [1, 1], [9, 32]),
+    "volumes of whole tiles": ([1, 2, 5, 8, 34], [2, 3, 3], 8, 1, [1, 1, 1], [0, 1, 0], [1, 1, 1], [1, 1, 1], [4, 8, 32]),
+    "transposed rows of whole tiles": ([2, 3, 9, 32], [3, 3], 8, 1, [1, 1], [1, 1], [1, 1], [2, 2], [17, 64]),
     "many channels": ([1, 150, 8, 8], [3, 3], 40, 1, [1, 1], [1, 1], [1, 1], [1, 1], [8, 8]),
 }
 
@@ -107,3 +110,18 @@ def test_few_places_and_large_reaches_go_another_way():
     x, weight = from_numpy(np.ones((2, 1, 3, 3), "float32")), from_numpy(np.ones((2, 1, 3, 3), "float32"))
     out = dispatch.run(conv, (x, weight, None, [3, 3], [1, 1], [9, 9], [9, 9], [1, 1], 1))
     assert out.tolist() == [[[[1.0] * 3] * 3] * 2] * 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [16, 32, 64, 96])
+def test_rows_of_whole_tiles_give_the_bits_of_one_run(width, dtype):
+    rng = np.random.default_rng(width)
+    for made, dilation, sizes in ((32, 2, (11,)), (8, 1, (5,)), (6, 3, (9,)), (4, 2, (6, 7))):
+        reach = 2 * dilation
+        x = rng.standard_normal((2, 3, *[n + reach for n in sizes], width + 5 + reach)).astype(dtype)
+        w = from_numpy(rng.standard_normal((made, 3, *[3] * len(sizes), 3)).astype(dtype))
+        convolve = registry["conv3d" if len(sizes) == 2 else "conv2d"]
+        bias = from_numpy(rng.standard_normal(made).astype(dtype))
+        found = convolve(from_numpy(np.ascontiguousarray(x[..., : width + reach])), w, bias, dilation=dilation)
+        wide = convolve(from_numpy(x), w, bias, dilation=dilation)
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(wide)[..., :width])

@@ -40,6 +40,7 @@ MANY_LOOPS = 64  # of a load at places that another value says
 LARGE_SCORES = 1 << 20  # of one head ...
 MANY_SCORES, SOME_SCORES = 1 << 21, 1 << 16  # ... or of all together, where one head has at least some
 LEAST_WINDOW, LARGEST_WINDOW = 9, 32  # elements
+LONG_LINE = 16  # elements
 WIDEST_STEP = 4  # from lane to lane, which whole vectors and shuffles take
 FEW_OPS = 3  # of a graph that has no kernel: run op by op, it loses nothing
 LEAST_SPLIT = 8192  # elements of a row of which a device reduces parts side by side ...
@@ -174,6 +175,12 @@ def adds_columns(stride: Sequence[Any]) -> bool:
     """Whether columns are added into an image in loops: those of windows that begin at every element (3x3, into [4,16,32,32]:
     0.15 ms instead of 0.45). The kernel adds rows with steps (2x2 by steps of two, into [8,16,32,32]: 0.11 ms instead of 1.2)."""
     return all(type(s) is int and s == 1 for s in stride)
+
+
+def fills_and_writes(size: Expr) -> bool:
+    """Whether what has one element a line along a dim is filled, and that element written, rather than each asked whether it is the
+    one: long lines (gradient of the maxima of [80,80,80] along dim 1, bfloat16: 70 us less)."""
+    return size.is_const and size.value >= LONG_LINE
 
 
 def unrolls_extreme(sizes: tuple[Expr, ...], dims: tuple[int, ...], loads: list[Node]) -> bool:

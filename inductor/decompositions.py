@@ -141,6 +141,7 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     **dict.fromkeys(("part_maxima", "part_maxima_backward", "window_maxima_backward", "window_sums_backward"), _unless_on_cpu),
     **dict.fromkeys(("nearest", "nearest_backward", *_BAGS, *_DISTANCES), _unless_on_cpu),
     **dict.fromkeys(("recurrent_layer", "recurrent_layer_backward"), _unless_on_cpu),  # (decomposed each step is some nodes)
+    **dict.fromkeys(("product_of_reflections", "reflected"), _unless_on_cpu),  # (decomposed each reflection is some nodes)
     "direction": _unless_on_cpu,  # (of complex numbers, which no loop here reads: decomposed it is five steps)
     "cumprod_backward": _unless_on_cpu,  # (decomposed it is four scans, whole it is one where there is no zero)
     "truncated_quotient": lambda fn: lambda *args: NotImplemented,  # (decomposed it is two divisions)

@@ -391,7 +391,9 @@ class NestWriter(FlatWriter, AsideWriter):
         index = self.simplified(s.index)
         step = coefficient(index, self.plan.axis.name)
         names = self.indirect(s.where)
-        if names is not None and step is not None and step.is_const and step.value == 1:
+        if s.kind == "replace":
+            self.scopes[-1].lines.append(f"w_scatter_at(b{k}, {self.vector_index(index, s.where)}, {value}, n);")
+        elif names is not None and step is not None and step.is_const and step.value == 1:
             at = f"b{k} + {self.address(index, names)}"
             self.scopes[-1].lines.append(f"w_store({at}, w_load<L>({at}, n) + {value}, n);")
         else:

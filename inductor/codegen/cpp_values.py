@@ -253,6 +253,8 @@ class ValueWriter(Walk):
             args = [self.emit(a) for a in n.args[:-1]]
             start = self.expr(n.args[-1].index)
             return self.define(scope, scalar.table[n.name].run.format(*args, k=start, s=self.source(), V=vector(n.dtype)))
+        if n.name == "cast" and n.dtype in FLOATS and (place := self.one_place(n.args[0])) is not None:
+            return self.define(scope, f"w_splat<{vector(n.dtype)}>(({COMPUTED[n.dtype]})({place}))")
         args = [self.emit(a) for a in n.args]
         first = n.args[0].dtype
         if n.name == "where" and choices.expensive(n.args[0]):
@@ -268,6 +270,14 @@ class ValueWriter(Walk):
             return self.define(scope, f"w_splat<{vector(n.dtype)}>(({text.format(*(f'w_one({a})' for a in args))})[0])")
         text = text.format(*args, V=vector(n.dtype), T=COMPUTED[n.dtype], A=vector(first))
         return self.define(scope, text)
+
+    def one_place(self, n: Node) -> str | None:
+        """Text of an integer that is known here and the same in all lanes: it is converted once, not by registers of 64 bits."""
+        if n.kind == "const" and n.dtype == "int64":
+            return literal(n.value, n.dtype)
+        if n.kind == "index" and not n.args and n.index.kind == "int" and not self.varies(n):
+            return self.expr(n.index)
+        return None
 
     def source(self) -> str:
         """What a run of random numbers is taken from; see `scalar`."""

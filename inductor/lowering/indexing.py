@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aten.symbolic.expr import ONE, ZERO, Expr
+from inductor import choices
 from inductor.ir import nodes
 from inductor.ir.fold import cast
 from inductor.ir.loops import loop_variables
@@ -129,7 +130,7 @@ def scatter_add(graph, x, dim, index, src):
 @lowering("scatter")
 def scatter(graph, x, dim, index, src):
     """x with out[i with i[dim] = index[i]] = src[i], where a line along `dim` has one index (`one_hot`): every element asks
-    whether it is meant."""
+    whether it is meant. Of a long line of zeros (the gradient of an extreme) only that one is written."""
     if not x.rank or index.rank != x.rank:
         raise NotLowered("scatter into a scalar")
     dim = dim % x.rank
@@ -142,9 +143,12 @@ def scatter(graph, x, dim, index, src):
         new = src.body if isinstance(src, Value) else number(src, x.dtype).body
         return graph.accumulated(x.body, x.sizes, x.dtype, index.sizes, _last_dims(x.rank, dim), where, new, "replace")
     line = [ZERO if d == dim else i[d] for d in range(x.rank)]
+    new = src.load(line) if isinstance(src, Value) else number(src, x.dtype).body
+    if isinstance(src, Value) and graph.device == "cpu" and x.body.kind == "const" and choices.fills_and_writes(x.sizes[dim]):
+        where = [in_bounds(graph, index.body, x.sizes[dim], "index", index.sizes) if d == dim else i[d] for d in range(x.rank)]
+        return graph.accumulated(x.body, x.sizes, x.dtype, index.sizes, _last_dims(x.rank, dim), where, new, "replace")
     j = in_bounds(graph, index.load(line), x.sizes[dim], "index", index.sizes)
     j = nodes.index(j) if isinstance(j, Expr) else j
-    new = src.load(line) if isinstance(src, Value) else number(src, x.dtype).body
     return Value(x.sizes, x.dtype, apply("where", apply("eq", j, nodes.index(i[dim])), new, x.body))
 
 

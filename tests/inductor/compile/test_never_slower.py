@@ -207,11 +207,11 @@ def test_steps_take_an_ops_native_way():
     assert got.tolist() == x.scatter(1, i, src).tolist()
 
 
-def sources(monkeypatch, f, *args):
-    """The C++ of a compiled call's kernels."""
+def sources(monkeypatch, f, *args, then=lambda result: None):
+    """The C++ of a compiled call's kernels, and of what is done with its result."""
     made, render = [], cpp.render
     monkeypatch.setattr(cpp, "render", lambda *a: made.append(render(*a)) or made[-1])
-    weft.compile(f, fullgraph=True)(*args)
+    then(weft.compile(f, fullgraph=True)(*args))
     return "".join(text.partition(cpp.EXPORT)[2] for text in made)
 
 
@@ -342,3 +342,43 @@ def test_a_number_times_a_row_or_column_is_a_loop(dtype):
     a, b = (weft.randn(500, dtype=dtype, requires_grad=True) for _ in "ab")
     found, expected = (weft.autograd.grad(f(a, b) * 3, (a, b)) for f in (weft.compile(weft.dot), weft.dot))
     assert all(map(weft.equal, found, expected))
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64, weft.bfloat16])
+@pytest.mark.parametrize("sizes, dim", [((3, 40, 7), 1), ((5, 64), -1), ((33, 2), 0), ((16,), 0)])
+def test_the_gradient_of_an_extreme_is_written_where_it_was_found(monkeypatch, dtype, sizes, dim):
+    x = weft.randn(*sizes).to(dtype)
+    x.view(-1)[::5] = 2.0  # several are the largest
+    x.view(-1)[3] = float("nan")
+    x.requires_grad_()
+    f = lambda x: weft.max(x * 2, dim)[0]
+    g = -weft.zeros_like(f(x))
+    g.view(-1)[::2] = 3.0
+    assert "w_scatter_at(" in sources(monkeypatch, f, x, then=lambda y: weft.autograd.grad(y, x, g))
+    got, want = (weft.autograd.grad(fn(x), x, g)[0] for fn in (weft.compile(f), f))
+    np.testing.assert_array_equal(got.float().numpy().view("i4"), want.float().numpy().view("i4"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "bfloat16", "uint8"])
+def test_bytes_are_made_of_a_comparisons_own_lanes(monkeypatch, dtype):
+    x = (weft.arange(1000) % 7).to(getattr(weft, dtype))
+    stores = [line for line in sources(monkeypatch, lambda x: x >= 3, x).splitlines() if "w_store(" in line]
+    assert stores and all(" >= " in line for line in stores)
+    for f in (lambda x: x >= 3, lambda x: weft.logical_not(x), lambda x: (x > 2) & (x < 5), lambda x: (x != 4, (x != 4).sum())):
+        got, want = (fn(x) for fn in (weft.compile(f), f))
+        for a, b in zip(got, want) if isinstance(got, tuple) else ((got, want),):
+            assert weft.equal(a, b) and (a.dtype is not weft.bool or a.numpy().view("u1").max() <= 1)
+
+
+def test_numbers_that_are_known_are_converted_by_the_compiler(monkeypatch):
+    x = weft.randn(200, 5)
+    f = lambda x: weft.gradient(x, dim=1, edge_order=2)[0]
+    assert "w_cut<float>(w_splat<" not in sources(monkeypatch, f, x)
+    assert weft.allclose(weft.compile(f)(x), f(x))
+
+
+def test_reflections_are_one_step():
+    a, tau, b = weft.randn(20, 20), weft.rand(20), weft.randn(20, 20)
+    for f in (lambda a, t, b: weft.linalg.householder_product(a, t), weft.ormqr):
+        kernels, got = kernels_of(f, a, tau, b)
+        assert kernels == 0 and weft.allclose(got, f(a, tau, b))

@@ -72,9 +72,10 @@ def call_function_ex(frame, inst):
     if VERSION >= (3, 14):
         (named,) = frame.popn(1)
         if named is not NULL:
-            kwargs = mapping_of(frame, named)
+            kwargs = mapping_of(frame, named, frame.peek(AT_CALLEE))
     elif inst.arg & 1:
-        kwargs = mapping_of(frame, frame.pop())
+        named = frame.pop()
+        kwargs = mapping_of(frame, named, frame.peek(AT_CALLEE))
     given = frame.pop()
     function, self = pop_callable(frame)
     cls = given.python_type()
@@ -84,8 +85,12 @@ def call_function_ex(frame, inst):
     frame.push(function.call(frame, self + given.unpack(frame), kwargs))
 
 
-def mapping_of(frame, value: Variable) -> dict[str, Variable]:
-    """The keyword arguments of f(**value)."""
+AT_CALLEE = 2 if VERSION < (3, 13) else 3  # how far down the callable of f(*a, **k) lies, its keywords taken
+CALLS_CODE = (types.FunctionType, types.MethodType)
+
+
+def mapping_of(frame, value: Variable, function: Variable) -> dict[str, Variable]:
+    """The keyword arguments of function(**value)."""
     from dynamo.variables.mapping import DictVariable
 
     if not isinstance(value, DictVariable):
@@ -96,6 +101,8 @@ def mapping_of(frame, value: Variable) -> dict[str, Variable]:
     for key, v in value.pairs(frame):
         name = key.as_python()
         if not isinstance(name, str):
+            if not issubclass(function.python_type(), CALLS_CODE):  # C has words of its own where it takes no keywords at all
+                raise function.unsupported("a call with keywords that are no strings")
             raise raise_exception(frame, TypeError, "keywords must be strings")
         kwargs[name] = v
     return kwargs

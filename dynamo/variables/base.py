@@ -10,6 +10,8 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from dynamo import _eval_frame, breaks, outcome
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import BINARY, ROWS, UNARY
@@ -425,9 +427,10 @@ def unanswered(self: Variable, frame: Frame, name: str, other: Variable) -> Vari
     which are no operators of numbers, raise what they refuse."""
     found = frame.world.on_class(self.python_type(), name)
     cls = getattr(found, "__objclass__", None)
-    if name in JOINED and cls in SEQUENCES:
+    if name in JOINED and cls is not None and issubclass(cls, SEQUENCES):
         raise frame.ops.refused(frame, lambda value: found(cls(), value), other)
-    if self.is_array_like and other.is_array_like:  # tensors and arrays know one another in part
+    knows_arrays = self.is_array_like or isinstance(getattr(self, "value", None), np.generic)
+    if knows_arrays and other.is_array_like:  # tensors and arrays know one another in part
         raise self.unsupported(f"{name}() of a {other.type_name()}")
     return frame.values.const(NotImplemented)
 

@@ -54,9 +54,7 @@ def constant_function(function: Callable) -> Callable:
             named = {k: v.as_python() for k, v in kwargs.items()}
         except NotConstant:
             if not any(isinstance(a, SymbolicVariable) for a in args):
-                raise Unsupported(
-                    breaks.UNKNOWN_CALL, f"{function.__name__} of {', '.join(a.describe() for a in args)}"
-                ) from None
+                raise Unsupported(breaks.UNKNOWN_CALL, f"{function.__name__} of {', '.join(a.describe() for a in args)}") from None
             values = [plain(a) for a in args]
             named = {k: plain(v) for k, v in kwargs.items()}
         return literal(frame, run_python(frame, function, *values, **named))
@@ -259,7 +257,11 @@ def length_hint(frame, value, default=None, /):
         raise frame.ops.refused(frame, operator.length_hint, value, default)
     cls = value.python_type()
     if not frame.world.lacks(cls, "__len__"):
-        return value.length(frame)
+        try:
+            return value.length(frame)
+        except Raised as raised:  # (it has none after all, as a tensor without dimensions)
+            if not issubclass(raised.value.python_type(), TypeError):
+                raise
     if frame.world.lacks(cls, "__length_hint__"):
         return default
     raise value.unsupported("operator.length_hint")

@@ -55,7 +55,8 @@ def range_(frame, *args):
 
 @builtin(enumerate)
 def enumerate_(frame, iterable, start=ConstantVariable(0)):
-    return iterators.EnumerateIterator(iterable.iterate(frame), frame.ops.index(frame, start))
+    first = frame.ops.index(frame, start)
+    return iterators.EnumerateIterator(iterable.iterate(frame), first)
 
 
 @builtin(zip)

@@ -131,6 +131,8 @@ class ClassVariable(TrueVariable):
         if name == "__getattribute__":
             return self.getattr_plainly(frame, attributes.name_given(frame, args[0], object.__getattribute__))
         if descriptor is type.__dict__["__setattr__"]:
+            if frame.world.is_immutable(self.value):  # (asked before the name)
+                raise frame.ops.refused(frame, lambda name, cls=self.value: type.__setattr__(cls, name, None), args[0])
             storage_of(frame, self).write(frame, attributes.name_given(frame, args[0], object.__setattr__), args[1])
             return frame.values.NONE
         raise self.unsupported(f"method {name}")

@@ -8,6 +8,8 @@ import operator
 import types
 from typing import Any
 
+import numpy as np
+
 from dynamo import breaks, outcome
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS
@@ -87,6 +89,9 @@ class ConstantVariable(Variable):
         """An operator where the value of either side lies in an object of a subclass, which errors name: whoever applied it
         says what was refused."""
         method = getattr(type(self.value), name, None)
+        if isinstance(self.value, np.generic) and method is not None:  # (which takes no subclass for the number that it is)
+            result = run_python(frame, method, self.value, other.example())
+            return None if result is NotImplemented else frame.values.literal(frame, result)
         try:
             result = NotImplemented if method is None else run_python(frame, method, self.value, other.value)
         except Raised as raised:
@@ -178,6 +183,8 @@ class ConstantVariable(Variable):
         if isinstance(self.value, (str, bytes, range)) and not key.is_constant():
             if frame.world.lacks(key.python_type(), "__index__") and not isinstance(key, frame.values.SliceVariable):
                 raise frame.ops.refused(frame, operator.getitem, self, key)
+        if hasattr(key, "owner"):  # of an object of a subclass, whose name is told
+            return frame.values.literal(frame, run_python(frame, operator.getitem, self.value, key.example()))
         return frame.values.literal(frame, run_python(frame, operator.getitem, self.value, key.as_python()))
 
     def contains(self, frame, item):

@@ -70,6 +70,22 @@ class DequeVariable(ListVariable):
             raise frame.ops.refused(frame, operator.delitem, self, key)
         super().delitem(frame, key)
 
+    @method("__getitem__")
+    def item_called(self, frame, key):
+        return self.getitem(frame, self.place(frame, key))
+
+    @method("__setitem__")
+    def set_item_called(self, frame, key, value):
+        self.setitem(frame, self.place(frame, key), value)
+
+    @method("__delitem__")
+    def delete_item_called(self, frame, key):
+        self.delitem(frame, self.place(frame, key))
+
+    def place(self, frame, key: Variable) -> Variable:
+        """The number of an item for a method that is called by name, which has other words for what is none than `deque[…]`."""
+        return ConstantVariable(frame.ops.index(frame, key))
+
     def binary(self, frame, op, other):
         if op is operator.imul:
             result = super().binary(frame, op, other)

@@ -8,8 +8,6 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from dynamo import breaks, config, constant_results, on_demand, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import HAS_DOCSTRING, VERSION
@@ -392,8 +390,6 @@ class MethodVariable(TrueVariable):
             return self.object
         if name == "__func__":
             return self.function
-        if name == "__call__":
-            return self
         if name == "__class__":
             return frame.world.known(types.MethodType)
         if isinstance(frame.world.on_class(types.MethodType, name), C_METHODS):  # (its class is asked before the function)
@@ -546,7 +542,7 @@ class CallableVariable(TrueVariable):
 
     def getattr(self, frame, name):
         source = self.source or frame.world.identity(self.value)
-        if isinstance(self.value, METHODS_BOUND_ANEW) and isinstance(frame.world.on_class(type(self.value), name), C_METHODS):
+        if isinstance(frame.world.on_class(type(self.value), name), C_METHODS):  # (bound anew: none can be known again)
             if frame.world.own_attribute(self.value, source, name) is None:
                 return BoundMethod(self, name)
         found = frame.world.attribute(self.value, source, name)
@@ -559,7 +555,3 @@ class CallableVariable(TrueVariable):
 
     def recipe(self, emit):
         return emit.load(self.source) if self.source is not None else outcome.Const(self.value)
-
-
-# Of these each read of a method makes an object: none can be known again.
-METHODS_BOUND_ANEW = (functools._lru_cache_wrapper, np.ufunc, types.BuiltinFunctionType)

@@ -261,8 +261,7 @@ class DictVariable(HashedVariable):
         if op is operator.ior:
             self.merge(frame, other)
             return self
-        if row.is_comparison and isinstance(getattr(other, "native", None), DictVariable):
-            other = other.native
+        other = getattr(other, "native", other)
         if not isinstance(other, DictVariable):
             return None
         if row.function is operator.or_:
@@ -274,6 +273,7 @@ class DictVariable(HashedVariable):
     def reflected(self, frame, op, other):
         if self.cls is types.MappingProxyType and op is operator.or_:
             return frame.ops.binary(frame, op, other, self.unwrapped())
+        other = getattr(other, "native", other)
         return self.union(frame, other, self) if op is operator.or_ and isinstance(other, DictVariable) else None
 
     def union(self, frame, left: DictVariable, right: DictVariable) -> DictVariable:

@@ -264,6 +264,11 @@ def _iterators(real: Any, function: types.FunctionType) -> Callable:
 PARTS = {"tee": type(itertools.tee(())[0]), "groupby": type(next(itertools.groupby("a"))[1])}
 
 
+@trace_rules.handle(polyfills.searched)
+def searched(frame, args, kwargs):
+    return frame.ops.searched(frame, args[0])
+
+
 @trace_rules.handle(polyfills.iteration.disguised)
 def disguised(frame, args, kwargs):
     return LibraryIterator(args[0], PARTS[args[1].as_python()])

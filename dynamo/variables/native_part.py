@@ -29,6 +29,7 @@ from dynamo.variables.sets import SetVariable
 
 BY_REFLECTED = {row.reflected: row for row in BY_DUNDER.values() if row.inplace is not None}
 BY_INPLACE = {row.inplace_dunder: row for row in BY_DUNDER.values() if row.inplace is not None}
+OF_ONE = BY_DUNDER.keys() | BY_REFLECTED.keys() | BY_INPLACE.keys()
 UNARY_BY_DUNDER = {row.dunder: op for op, row in UNARY.items()}
 
 
@@ -52,6 +53,8 @@ class Part:
             named: Any = type(self.owner.type_name(), (self.base,), {})
             return ConstantVariable(run_python(frame, self.base.__format__, named(self.value), args[0].as_python()))
         args = [self.operand(a) for a in args]
+        if name in OF_ONE and (len(args) != 1 or kwargs):  # a modulus, or what C refuses
+            return self.method(frame, name, args, kwargs)
         if name in BY_DUNDER:
             return self.answered(frame, name, self.binary(frame, BY_DUNDER[name].function, *args), *args)
         if name in BY_REFLECTED:
@@ -358,7 +361,7 @@ class ConstantPart(Part, ConstantVariable):
 
     def operand(self, value):
         native = getattr(value, "native", None)
-        return ConstantVariable(native.value) if isinstance(native, ConstantPart) else value
+        return native if isinstance(native, ConstantPart) else value
 
     def part_call(self, frame, name, args, kwargs):
         if name == "format" and "{" not in self.value and "}" not in self.value:

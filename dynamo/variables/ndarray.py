@@ -207,20 +207,20 @@ class ArrayVariable(Variable):
             raise self.unsupported("an index")
         if (known := known_values(self)) is not None and isinstance(key, ConstantVariable) and is_integer(key) and self.ndim == 1:
             return ConstantVariable(run_python(frame, known.__getitem__, key.value))
-        index = as_index(frame, key)
         parts = key.unpack(frame) if isinstance(key, TupleVariable) else [key]
-        if any(map(goes_back, parts)):
-            return self.taken_back(frame, self, key, parts)
         scalar = self.names_one(parts)
         try:
+            index = as_index(frame, key)
+            if any(map(goes_back, parts)):
+                return self.taken_back(frame, self, key, parts)
             item = self.tensor.getitem(frame, index)
             if scalar:
                 return copied_scalar(frame, item)
             taken = wrap_array(item)
             lay_out_taken(frame, self, parts, taken)
             return copy_of(frame, taken) if any(is_number(p) and not p.scalar for p in parts) else taken
-        except Raised as raised:
-            raise left_to_numpy(raised, "array[…]") from None
+        except Raised:  # (NumPy has words of its own)
+            raise Unsupported(breaks.ARRAY_FUNCTION, "array[…] with these indices") from None
 
     def names_one(self, parts: list[Variable]) -> bool:
         """Whether an index names one element, a number."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynamo import breaks, trace_rules
-from dynamo.breaks import Unsupported
+from dynamo.breaks import Raised, Unsupported
 from dynamo.variables import builtin
 from dynamo.variables.base import Variable, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal, plain
@@ -431,5 +431,15 @@ def _scalar_class(cls: type) -> Callable:
 for _char in "?bBhHiIlLqQefd":
     builtin.CLASSES[np.dtype(_char).type] = _scalar_class(np.dtype(_char).type)
 builtin.CLASSES[np.dtype] = lambda frame, args, kwargs: literal(frame, run_python(frame, np.dtype, args[0].as_python()))
+
+
+def _number(frame, x, name: str, args: list[Variable]) -> Variable:
+    """A method that gives Python's number; what it refuses is refused by NumPy in words of its own."""
+    try:
+        return x.tensor.method(frame, name, args, {})
+    except Raised:
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"array.{name}(), which is refused") from None
+
+
 for _name in ("item", "tolist", "__int__", "__float__", "__index__", "__complex__"):
-    declare_method(_name, of_scalars(lambda frame, x, *args, n=_name: x.tensor.method(frame, n, list(args), {})))
+    declare_method(_name, of_scalars(lambda frame, x, *args, n=_name: _number(frame, x, n, list(args))))

@@ -49,7 +49,9 @@ def kind_of(value: Variable):
     number = value.as_python()
     if isinstance(number, np.generic):
         return number.dtype
-    return np.dtype(bool) if type(number) is bool else type(number)
+    if type(number) in (int, float, complex):
+        return type(number)
+    return np.asarray(number).dtype  # (a subclass of int is an integer of 64 bits to NumPy)
 
 
 def resolve(frame, ufunc: np.ufunc, operands: list[Variable]) -> tuple[list[np.dtype], np.dtype]:

@@ -12,7 +12,7 @@ from dynamo.breaks import NotConstant, Raised
 from dynamo.operators import ROWS, UNARY
 from dynamo.variables import attributes
 from dynamo.variables.attributes import C_METHODS, MEMBERS, find, storage_of
-from dynamo.variables.base import NULL, Exhausted, IdentityKey, TrueVariable, Variable
+from dynamo.variables.base import NULL, SEQUENCES, Exhausted, IdentityKey, TrueVariable, Variable
 from dynamo.variables.constant import ConstantVariable
 from dynamo.variables.raising import run_python
 from dynamo.variables.storage import Storage
@@ -228,9 +228,12 @@ class ObjectVariable(Variable):
             raise Exhausted(r.value.getattr(frame, "value"), r) from None
 
     # --------------------------------------------------------------------------------------- operators
+    def example(self):
+        return super().example() if self.native is None or self.value is not None else self.native.example()
+
     def operator_method(self, frame, name: str, other: Variable) -> Variable | None:
         method = self.special(frame, name)
-        if method is None:
+        if method is None or (name in REPEATS and repeats_not(frame, method, other)):
             return None
         result = method.call(frame, [other], {})
         constant = isinstance(result, frame.values.ConstantVariable)
@@ -369,6 +372,15 @@ class BoundMethod(TrueVariable):
 
     def recipe(self, emit):
         return outcome.GetAttr(emit.value(self.object), self.name)
+
+
+REPEATS = ("__mul__", "__rmul__", "__imul__")
+
+
+def repeats_not(frame, method: Variable, times: Variable) -> bool:
+    """Whether an operator asks a sequence of C to be repeated, and not by a number: the operator has words of its own."""
+    of_sequence = isinstance(method, NativeMethod) and issubclass(method.descriptor.__objclass__, SEQUENCES)
+    return of_sequence and frame.world.lacks(times.python_type(), "__index__")
 
 
 # ---------------------------------------------------------------------------------------- methods of `object` itself

@@ -85,6 +85,7 @@ class SequenceVariable(Variable):
         row = ROWS[op]
         if row.function is operator.mul:
             return self.repeated(frame, other)
+        other = getattr(other, "native", other)
         if not isinstance(other, SequenceVariable) or other.family is not self.family:
             return None
         if row.function is operator.add:

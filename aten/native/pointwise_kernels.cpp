@@ -1,9 +1,11 @@
 // pointwise_kernels.cpp: kernels of elementwise ops that have no loop of the scalar vocabulary by their own name: divisions of integers,
-// which refuse 0, and arithmetic of few complex numbers (of many NumPy's loops are as fast).
+// which refuse 0; arithmetic of few complex numbers (of many NumPy's loops are as fast), quotients and exponentials of all.
 #include <math.h>
+#include <string.h>
 
 #include <algorithm>
 #include <complex>
+#include <limits>
 #include <numeric>
 
 #include "by_dtype.h"
@@ -99,33 +101,111 @@ constexpr int64_t kFew = 2048;
 
 enum Arithmetic { PLUS, MINUS, TIMES, BY };
 
-// As NumPy computes them: the quotient by Smith's method (1962).
 template <Arithmetic which, class T> inline std::complex<T> combined(std::complex<T> x, std::complex<T> y) {
   const T a = x.real(), b = x.imag(), c = y.real(), d = y.imag();
   if constexpr (which == PLUS) return {a + c, b + d};
   else if constexpr (which == MINUS) return {a - c, b - d};
-  else if constexpr (which == TIMES) return {a * c - b * d, a * d + b * c};
-  else {
-    if (std::fabs(c) >= std::fabs(d)) {
-      if (c == 0 && d == 0) return {a / std::fabs(c), b / std::fabs(c)};
-      const T ratio = d / c, scale = (T)1 / (c + d * ratio);
-      return {(a + b * ratio) * scale, (b - a * ratio) * scale};
-    }
-    const T ratio = c / d, scale = (T)1 / (d + c * ratio);
-    return {(a * ratio + b) * scale, (b * ratio - a) * scale};
+  else return {a * c - b * d, a * d + b * c};
+}
+
+#define WEFT_VECTORS __attribute__((target_clones("default", "avx2", "arch=x86-64-v4"), optimize("O3")))
+#define WEFT_INLINE inline __attribute__((always_inline, optimize("O3")))
+
+// Quotients as NumPy computes them, by Smith's method (1962); without branches, so that a loop is one of vectors. Results may lie where
+// an operand does.
+template <class T> WEFT_INLINE void divide_all(int64_t n, const T *x, const T *y, T *out) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; i++) {
+    const T a = x[2 * i], b = x[2 * i + 1], c = y[2 * i], d = y[2 * i + 1];
+    const T high = std::fabs(c), low = std::fabs(d);
+    const bool first = high >= low, none = c == 0 && d == 0;
+    const T major = first ? c : d, minor = first ? d : c;
+    const T ratio = minor / major, scale = (T)1 / (major + minor * ratio);
+    const T p = first ? a : b, q = first ? b : a, pr = p * ratio, re = (p + q * ratio) * scale, im = (first ? b - pr : pr - a) * scale;
+    const T far_re = a / high, far_im = b / high;
+    out[2 * i] = none ? far_re : re;
+    out[2 * i + 1] = none ? far_im : im;
+  }
+}
+WEFT_VECTORS void quotients(int64_t n, const float *x, const float *y, float *out) { divide_all(n, x, y, out); }
+WEFT_VECTORS void quotients(int64_t n, const double *x, const double *y, double *out) { divide_all(n, x, y, out); }
+
+constexpr intptr_t kSome = 256;  // numbers that are brought together
+
+// n numbers, where they lie or copied to `room`.
+template <class T> const T *together(const char *from, intptr_t step, intptr_t n, T *room) {
+  if (step == 2 * (intptr_t)sizeof(T)) return reinterpret_cast<const T *>(from);
+  for (intptr_t i = 0; i < n; i++) memcpy(room + 2 * i, from + i * step, 2 * sizeof(T));
+  return room;
+}
+template <class T> void apart(const T *from, intptr_t n, char *to, intptr_t step) {
+  for (intptr_t i = 0; i < n; i++) memcpy(to + i * step, from + 2 * i, 2 * sizeof(T));
+}
+
+template <class T> void quotient_loop(char **args, const intptr_t *n, const intptr_t *steps) {
+  T x[2 * kSome], y[2 * kSome], made[2 * kSome];
+  for (intptr_t i = 0; i < *n; i += kSome) {
+    const intptr_t some = std::min(kSome, *n - i);
+    char *to = args[2] + i * steps[2];
+    const bool dense = steps[2] == 2 * (intptr_t)sizeof(T);
+    T *out = dense ? reinterpret_cast<T *>(to) : made;
+    quotients(some, together(args[0] + i * steps[0], steps[0], some, x), together(args[1] + i * steps[1], steps[1], some, y), out);
+    if (!dense) apart(out, some, to, steps[2]);
   }
 }
 
 template <Arithmetic which, class T> void complex_loop(char **args, const intptr_t *n, const intptr_t *steps, void *) {
-  for (intptr_t i = 0; i < *n; i++)
-    *reinterpret_cast<std::complex<T> *>(args[2] + i * steps[2]) = combined<which>(
-        *reinterpret_cast<const std::complex<T> *>(args[0] + i * steps[0]), *reinterpret_cast<const std::complex<T> *>(args[1] + i * steps[1]));
+  if constexpr (which == BY) quotient_loop<T>(args, n, steps);
+  else
+    for (intptr_t i = 0; i < *n; i++)
+      *reinterpret_cast<std::complex<T> *>(args[2] + i * steps[2]) = combined<which>(
+          *reinterpret_cast<const std::complex<T> *>(args[0] + i * steps[0]), *reinterpret_cast<const std::complex<T> *>(args[1] + i * steps[1]));
+}
+
+template <class T> WeftLoop real_loop(int code) { return weft_kernels.pointwise[code][sizeof(T) == 4 ? WEFT_FLOAT32 : WEFT_FLOAT64]; }
+
+// exp(re) cos(im) and exp(re) sin(im) by the loops of real numbers; the C library's where a factor is not finite.
+template <class T> void exp_loop(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+  typedef std::complex<T> Number;
+  constexpr T most = sizeof(T) == 4 ? (T)88 : (T)709;
+  const WeftLoop loops[] = {real_loop<T>(WEFT_EXP), real_loop<T>(WEFT_COS), real_loop<T>(WEFT_SIN)};
+  alignas(64) T parts[2][kSome], made[3][kSome];
+  for (intptr_t first = 0; first < *n; first += kSome) {
+    const intptr_t some = std::min(kSome, *n - first), dense[] = {sizeof(T), sizeof(T)};
+    for (intptr_t i = 0; i < some; i++) {
+      const Number z = *reinterpret_cast<const Number *>(args[0] + (first + i) * steps[0]);
+      parts[0][i] = z.real(), parts[1][i] = z.imag();
+    }
+    for (int k = 0; k < 3; k++) {
+      char *of[] = {reinterpret_cast<char *>(parts[k > 0]), reinterpret_cast<char *>(made[k])};
+      loops[k](of, &some, dense, nullptr);
+    }
+    for (intptr_t i = 0; i < some; i++) {
+      const T re = parts[0][i], im = parts[1][i];
+      const bool usual = re <= most && std::fabs(im) <= std::numeric_limits<T>::max();
+      const Number found = usual ? Number(made[0][i] * made[1][i], made[0][i] * made[2][i]) : std::exp(Number(re, im));
+      *reinterpret_cast<Number *>(args[1] + (first + i) * steps[1]) = found;
+    }
+  }
+}
+
+// (out, x)
+PyObject *exp_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *out = nargs == 2 ? plain(args[0]) : nullptr, *x = out ? plain(args[1]) : nullptr;
+  if (!x || WEFT_DTYPE(x) != WEFT_DTYPE(out) || dtype_kind(WEFT_DTYPE(x)) != KIND_COMPLEX || !real_loop<float>(WEFT_EXP)) return not_for_these();
+  const bool narrow = WEFT_DTYPE(x) == WEFT_COMPLEX64;
+  if (!narrow && WEFT_DTYPE(x) != WEFT_COMPLEX128) return not_for_these();
+  Loop loop(WEFT_NDIM(out), out->sizes);
+  loop.add(x);
+  loop.add(out);
+  loop.run(narrow ? exp_loop<float> : exp_loop<double>, nullptr);
+  return written();
 }
 
 // (out, x, y)
 template <Arithmetic which> PyObject *complex_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   WeftTensor *out = nargs == 3 ? plain(args[0]) : nullptr;
-  if (!out || out->numel > kFew || (!plain(args[1]) && !plain(args[2]))) return not_for_these();
+  if (!out || (which != BY && out->numel > kFew) || (!plain(args[1]) && !plain(args[2]))) return not_for_these();
   WeftLoop body;
   switch (WEFT_DTYPE(out)) {
     case WEFT_COMPLEX64: body = complex_loop<which, float>; break;
@@ -147,6 +227,7 @@ const NativeKernel pointwise_kernels[] = {{"polygamma", WEFT_KERNEL(polygamma_ke
                                           {"sub", WEFT_KERNEL(complex_kernel<MINUS>)},
                                           {"mul", WEFT_KERNEL(complex_kernel<TIMES>)},
                                           {"div", WEFT_KERNEL(complex_kernel<BY>)},
+                                          {"exp", WEFT_KERNEL(exp_kernel)},
                                           {nullptr, nullptr}};
 
 }  // namespace weft

@@ -458,6 +458,12 @@ def of_direction(_, dtype):
         yield (registry["complex"](x * 0, -x * 0),)
 
 
+@calls_of("exp")
+def of_exp(_, dtype):
+    for layout in ("plain", "turned", "strided"):
+        yield (tensor(9, 70, dtype=dtype, layout=layout),)
+
+
 @calls_of("polygamma")
 def of_polygamma(_, dtype):
     yield from ((n, tensor(3, 40, dtype=dtype, layout="turned")) for n in (0, 1, 2))
@@ -504,10 +510,10 @@ resample resample_backward ctc_alignments ctc_alignments_backward mm bmm part_me
 polygamma direction image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
 sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values
 cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_triangular_matrix solve_factored
-cholesky_info lu_solve_matrix product_of_reflections reflected linalg_ldl_factor_ex""".split()
+cholesky_info lu_solve_matrix product_of_reflections reflected linalg_ldl_factor_ex exp""".split()
 
 
-COMPLEX = ("add", "sub", "mul", "div", "mm", "bmm")
+COMPLEX = ("add", "sub", "mul", "div", "exp", "mm", "bmm")
 
 
 def asked(name, args, found):

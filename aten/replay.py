@@ -207,8 +207,8 @@ class _Writer:
         if "scalars" in op.tags:
             if not any(isinstance(n, Node) for n in args):
                 return None
-            # (Of the operands that might be numbers: the condition of `where` is none.)
-            operands = [n.meta["val"] for p, n in zip(op.core, args) if p.numbers and isinstance(n, Node)]
+            # (Of the operands: the condition of `where` is none.)
+            operands = [n.meta["val"] for p, n in zip(op.core, args) if p.type == "Tensor" and isinstance(n, Node)]
             of = (operands or metas)[0].dtype
             args = tuple(
                 arrays.as_number(a, of.to_numpy()) if p.numbers and isinstance(a, (bool, int, float, complex)) else a

@@ -246,3 +246,13 @@ def test_zeros_that_gradients_are_put_into_are_one_element(name, dtype, replay_a
         same(found, expected)
         assert found[0].is_contiguous()
     assert [node.target.name for node in started] == ["full"]
+
+
+@pytest.mark.parametrize("name", ("eq", "ne"))
+def test_complex_numbers_are_compared_with_numbers_as_they_are(name, replay_after):
+    replay_after(1)
+    z = torch.tensor([0.5 + 0j, 2 + 0j, 1j, 1 + 0j])
+    for number, equal in ((0.5, [True, False, False, False]), (2, [False, True, False, False]), (1j, [False, False, True, False])):
+        for _ in range(4):
+            assert registry[name](z, number).tolist() == [e is (name == "eq") for e in equal]
+            assert registry[name](z[2], number).item() is (equal[2] is (name == "eq"))

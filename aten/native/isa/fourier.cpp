@@ -213,54 +213,66 @@ template <class T> FourierPlanes<T> whole(const FourierPlan<T> &plan, bool swapp
   return {made.re, made.im};
 }
 
-// X[k] = E + w^k O of the spectra of the even and of the odd numbers: of Z, E = (Z[k] + Z[h-k]*) / 2, O = (Z[k] - Z[h-k]*) / 2i.
-template <class V, class T> INSIDE Complex<V> joined(Complex<V> a, Complex<V> b, const T *cosine, const T *sine) {
+// X[k] = E + w^k O and X[h-k] = (E - w^k O)* of the spectra of the even and of the odd numbers: of Z, E = (Z[k] + Z[h-k]*) / 2,
+// O = (Z[k] - Z[h-k]*) / 2i.
+template <class V, class T> INSIDE void joined(Complex<V> a, Complex<V> b, const T *cosine, const T *sine, Complex<V> *x, Complex<V> *y) {
   const V half = V{} + (T)0.5, er = (a.re + b.re) * half, ei = (a.im - b.im) * half, pr = (a.im + b.im) * half, pi = (b.re - a.re) * half;
   const V c = get<V>(cosine), d = get<V>(sine);
-  return {vm_fma(-pi, d, vm_fma(pr, c, er)), vm_fma(pi, c, vm_fma(pr, d, ei))};
+  *x = {vm_fma(-pi, d, vm_fma(pr, c, er)), vm_fma(pi, c, vm_fma(pr, d, ei))};
+  *y = {vm_fma(pi, d, vm_fma(-pr, c, er)), vm_fma(pi, c, vm_fma(pr, d, -ei))};
 }
 template <class T> void halve(const FourierPlan<T> &whole, int64_t h, FourierPlanes<T> z, T *out) {
   typedef Vec<T, kWide<T>> V;
   typedef typename Alone<T>::V One;
   constexpr int L = kWide<T>;
   const InMemory<T> to = {out, false};
-  const auto one = [&](int64_t k) {
-    const int64_t a = k == h ? 0 : k, b = k == 0 ? 0 : h - k;
-    const Complex<One> x = joined(Complex<One>{get<One>(z.re + a), get<One>(z.im + a)}, Complex<One>{get<One>(z.re + b), get<One>(z.im + b)}, whole.cosine + k, whole.sine + k);
-    out[2 * k] = x.re[0], out[2 * k + 1] = k == 0 || k == h ? 0 : x.im[0];
-  };
-  one(0);
-  int64_t k = 1;
-  for (; k + L <= h; k += L) {
+  z.re[h] = z.re[0], z.im[h] = z.im[0];  // (planes go on)
+  int64_t k = 0;
+  for (; k + L <= (h + 1) / 2; k += L) {
     const int64_t b = h - k - L + 1;
-    to.store(k, joined(Complex<V>{get<V>(z.re + k), get<V>(z.im + k)}, Complex<V>{reversed(get<V>(z.re + b)), reversed(get<V>(z.im + b))}, whole.cosine + k, whole.sine + k));
+    Complex<V> x, y;
+    joined(Complex<V>{get<V>(z.re + k), get<V>(z.im + k)}, Complex<V>{reversed(get<V>(z.re + b)), reversed(get<V>(z.im + b))}, whole.cosine + k, whole.sine + k, &x, &y);
+    to.store(k, x);
+    to.store(b, Complex<V>{reversed(y.re), reversed(y.im)});
   }
-  for (; k <= h; k++) one(k);
+  for (; k <= h / 2; k++) {
+    Complex<One> x, y;
+    joined(Complex<One>{get<One>(z.re + k), get<One>(z.im + k)}, Complex<One>{get<One>(z.re + h - k), get<One>(z.im + h - k)}, whole.cosine + k, whole.sine + k, &x, &y);
+    out[2 * k] = x.re[0], out[2 * k + 1] = x.im[0];
+    if (k < h - k) out[2 * (h - k)] = y.re[0], out[2 * (h - k) + 1] = y.im[0];
+  }
+  out[1] = out[2 * h + 1] = 0;
 }
 
-// E + i w^-k O, of E = X[k] + X[h-k]*, O = X[k] - X[h-k]*; the imaginary parts of X[0] and X[h] are not read.
-template <class V, class T> INSIDE Complex<V> parted(Complex<V> a, Complex<V> b, const T *cosine, const T *sine) {
+// E + i w^-k O, of E = X[k] + X[h-k]*, O = X[k] - X[h-k]*, for k and for h-k; the imaginary parts of X[0] and X[h] are not read.
+template <class V, class T> INSIDE void parted(Complex<V> a, Complex<V> b, const T *cosine, const T *sine, Complex<V> *x, Complex<V> *y) {
   const V c = get<V>(cosine), d = get<V>(sine), er = a.re + b.re, ei = a.im - b.im, dr = a.re - b.re, di = a.im + b.im;
-  return {vm_fma(dr, d, vm_fma(-di, c, er)), vm_fma(di, d, vm_fma(dr, c, ei))};
+  *x = {vm_fma(dr, d, vm_fma(-di, c, er)), vm_fma(di, d, vm_fma(dr, c, ei))};
+  *y = {vm_fma(-dr, d, vm_fma(di, c, er)), vm_fma(di, d, vm_fma(dr, c, -ei))};
 }
 template <class T> void join(const FourierPlan<T> &whole, int64_t h, const T *in, FourierPlanes<T> z) {
   typedef Vec<T, kWide<T>> V;
   typedef typename Alone<T>::V One;
   constexpr int L = kWide<T>;
   const InMemory<const T> from = {in, false};
-  const auto one = [&](int64_t k) {
+  const auto both = [&](int64_t k) {
     const One zero = {}, ai = k ? get<One>(in + 2 * k + 1) : zero, bi = k ? get<One>(in + 2 * (h - k) + 1) : zero;
-    const Complex<One> x = parted(Complex<One>{get<One>(in + 2 * k), ai}, Complex<One>{get<One>(in + 2 * (h - k)), bi}, whole.cosine + k, whole.sine + k);
+    Complex<One> x, y;
+    parted(Complex<One>{get<One>(in + 2 * k), ai}, Complex<One>{get<One>(in + 2 * (h - k)), bi}, whole.cosine + k, whole.sine + k, &x, &y);
     z.im[k] = x.re[0], z.re[k] = x.im[0];
+    if (k && k < h - k) z.im[h - k] = y.re[0], z.re[h - k] = y.im[0];
   };
-  one(0);
+  both(0);
   int64_t k = 1;
-  for (; k + L <= h; k += L) {
-    const Complex<V> a = from.template load<V>(k), b = from.template load<V>(h - k - L + 1);
-    const Complex<V> x = parted(a, Complex<V>{reversed(b.re), reversed(b.im)}, whole.cosine + k, whole.sine + k);
+  for (; k + L <= (h + 1) / 2; k += L) {
+    const int64_t at = h - k - L + 1;
+    const Complex<V> a = from.template load<V>(k), b = from.template load<V>(at);
+    Complex<V> x, y;
+    parted(a, Complex<V>{reversed(b.re), reversed(b.im)}, whole.cosine + k, whole.sine + k, &x, &y);
     put(z.im + k, x.re), put(z.re + k, x.im);
+    put(z.im + at, reversed(y.re)), put(z.re + at, reversed(y.im));
   }
-  for (; k < h; k++) one(k);
+  for (; k <= h / 2; k++) both(k);
 }
 
 // Sixteen lines as columns: blocks off the diagonal change places, of D x D lanes, D from 1 on.

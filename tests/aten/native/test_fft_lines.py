@@ -124,3 +124,15 @@ def test_lines_that_lie_apart_are_transformed_where_they_are(sizes):
     for dim in range(len(sizes)):
         part = z[1:, ..., 2:]
         assert np.array_equal(weft.fft.fft(part, dim=dim).numpy(), weft.fft.fft(part.contiguous(), dim=dim).numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [256, 512, 768, 1280, 4096])
+def test_halves_of_a_real_spectrum_meet_in_the_middle(n, dtype):
+    x = np.random.default_rng(n).standard_normal((3, n)).astype(dtype)
+    exact = np.fft.rfft(x.astype(np.float64))
+    found = registry["fft_rfft"](weft.from_numpy(x)).numpy()
+    assert np.abs(found - exact).max() < 4 * np.finfo(dtype).eps * np.abs(exact).max()
+    assert not found.imag[:, [0, -1]].any()
+    ones = registry["fft_rfft"](weft.from_numpy(np.ones((1, n), dtype))).numpy()
+    assert ones[0, 0] == n and not ones[0, 1:].any()

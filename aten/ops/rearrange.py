@@ -1,7 +1,6 @@
 """Rearrangements as composites: transposed, split, stacked, repeated, on grids and diagonals."""
 
-import itertools
-from collections.abc import Sequence
+import math
 from typing import Any
 
 import numpy as np
@@ -479,16 +478,37 @@ def combinations(input, r, with_replacement):
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty([0])
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(int(input.shape[0])), r))
-    flat = ops.index_select(input, 0, _int_tensor([i for row in rows for i in row], input.device))
-    return ops.reshape(flat, [len(rows), r])
+    n = int(input.shape[0])
+    rows = math.comb(n + r - 1 if with_replacement else n, r)
+    ops.new_empty(input, [rows, r], dtype=dtypes.int64)  # (there is memory for so many, or that is said at once)
+    chosen = _int_tensor(_choices(n, rows, r, 0 if with_replacement else 1), input.device)
+    return ops.reshape(ops.index_select(input, 0, ops.reshape(chosen, [rows * r])), [rows, r])
 
 
-def _int_tensor(values: Sequence[int], device: Any) -> Any:
+def _choices(n: int, rows: int, r: int, step: int) -> np.ndarray:
+    """All rows of r numbers below n, each at least `step` more than the one before it, in order: (rows, r), int64."""
+    found = np.empty((rows, r), np.int64)
+    if not rows:
+        return found
+    last = np.arange(n)
+    levels = [(last, last)]  # of a choice of so many numbers: the last one, and which choice of one less it goes on from
+    for _ in range(r - 1):
+        counts = np.maximum(n - step - last, 0)
+        before = np.repeat(np.arange(len(last)), counts)
+        last = last[before] + step + np.arange(len(before)) - (np.cumsum(counts) - counts)[before]
+        levels.append((last, before))
+    row = np.arange(rows)
+    for k in range(r - 1, -1, -1):
+        last, before = levels[k]
+        found[:, k] = last[row]
+        row = before[row]
+    return found
+
+
+def _int_tensor(values: np.ndarray, device: Any) -> Any:
     from aten.tensor import tensor
 
-    return tensor(list(values), dtype=dtypes.int64, device=device)
+    return tensor(values, dtype=dtypes.int64, device=device)
 
 
 @composite("block_diag(Tensor[*] tensors) -> Tensor", tags=["function_only"])

@@ -149,11 +149,12 @@ def _product(level: ExactLevel, op: Op, public: tuple, backward: Callable[..., A
 
 
 def _split(level: ExactLevel, op: Op, public: tuple) -> Any:
-    x, pieces, dim = public
+    x, dim = public[0], public[-1]
     if not isinstance(x, Tensor) or not x.ndim or not level.recorded((x,)):
         return NotImplemented
     result = tuple(_without_record(level, op, public))
-    level.record_whole(op, products.split_backward, (x,), (dim % x.ndim,), result)
+    backward = products.unbind_backward if op.name == "unbind" else products.split_backward
+    level.record_whole(op, backward, (x,), (dim % x.ndim,), result)
     return result
 
 
@@ -270,6 +271,7 @@ _COMPOSITES: dict[str, Callable[[ExactLevel, Op, tuple], Any]] = {
     "linear": _linear,
     "split": _split,
     "chunk": _split,
+    "unbind": _split,
     "batch_norm": _batch_norm,
     "group_norm": _without_history,
     **{f"{kind}_pool{n}d": _pool for kind in ("max", "avg") for n in (1, 2, 3)},

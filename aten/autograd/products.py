@@ -40,12 +40,18 @@ def cat_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(part if need else None for part, need in zip(g.split(list(sizes), dim), node.needs))
 
 
-def split_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of the pieces of a tensor: their gradients joined, zeros for pieces without one. Saved is the dim."""
-    (dim,) = node.saved
-    given = next(g for g in grads if g is not None)
-    parts = [given.new_zeros(tuple(sizes)) if g is None else g for g, (sizes, _, _) in zip(grads, node.metas)]
-    return (registry["cat"](parts, dim),)
+def _joined(op: str) -> Any:
+    def backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Of the pieces of a tensor: their gradients joined, zeros for pieces without one. Saved is the dim."""
+        (dim,) = node.saved
+        given = next(g for g in grads if g is not None)
+        parts = [given.new_zeros(tuple(sizes)) if g is None else g for g, (sizes, _, _) in zip(grads, node.metas)]
+        return (registry[op](parts, dim),)
+
+    return backward
+
+
+split_backward, unbind_backward = _joined("cat"), _joined("stack")
 
 
 def _pool_backward(node: Any, grads: tuple[Any, ...], general: Any) -> tuple[Any, ...]:
@@ -95,6 +101,7 @@ _BACKWARDS = {
     "linear": linear_backward,
     "cat": cat_backward,
     "split": split_backward,
+    "unbind": unbind_backward,
     "max_pool": max_pool_backward,
     "avg_pool": avg_pool_backward,
 }

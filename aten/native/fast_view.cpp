@@ -291,30 +291,37 @@ PyObject *fast_narrow(Call &call) {
 
 // ---------------------------------------------------------------------------------------- several results
 
-// Slices of `sizes` (or of `each`) along a dim, as a tuple: several results of one node.
-PyObject *pieces(NativeOp *op, WeftTensor *t, int dim, int64_t n, const int64_t *sizes, int64_t each) {
+// n pieces along a dim as a tuple, each as `piece(i)` makes it: several results of one node.
+template <class Piece> PyObject *several(NativeOp *op, WholeOp backward, WeftTensor *t, int dim, int64_t n, Piece piece) {
   bool recording = records(t) && op->node_name;
   Ref result(PyTuple_New((Py_ssize_t)n));
   uint64_t before = *ambient() & WEFT_AMBIENT_GRAD;
   if (recording) *ambient() &= ~WEFT_AMBIENT_GRAD;
-  int64_t start = 0;
   for (int64_t i = 0; result && i < n; i++) {
-    int64_t end = sizes ? start + sizes[i] : start + std::min(each, t->sizes[dim] - start);
-    PyObject *piece = sliced(t, dim, start, end, 1);
-    if (!piece || piece == UNHANDLED) {
+    PyObject *one = piece(i);
+    if (!one || one == UNHANDLED) {
       *ambient() |= before;
-      return piece;
+      return one;
     }
-    PyTuple_SET_ITEM(result.get(), (Py_ssize_t)i, piece);
-    start = end;
+    PyTuple_SET_ITEM(result.get(), (Py_ssize_t)i, one);
   }
   *ambient() |= before;
-  if (!result || !recording) return result.release();
+  if (!result || !recording || !n) return result.release();
   Ref saved(Py_BuildValue("(i)", dim));
   PyObject *input = as_object(t), **outputs = reinterpret_cast<PyTupleObject *>(result.get())->ob_item;
-  if (!saved || record(op->node_name, whole_backwards[WHOLE_SPLIT], &input, 1, outputs, n, saved.get()) < 0) return nullptr;
+  if (!saved || record(op->node_name, whole_backwards[backward], &input, 1, outputs, n, saved.get()) < 0) return nullptr;
   for (Py_ssize_t i = 0; i < n; i++) note_result_of(as_tensor(outputs[i]), WEFT_FLAG_OF_SEVERAL);
   return result.release();
+}
+
+// Slices of `sizes` (or of `each`) along a dim.
+PyObject *pieces(NativeOp *op, WeftTensor *t, int dim, int64_t n, const int64_t *sizes, int64_t each) {
+  int64_t start = 0;
+  return several(op, WHOLE_SPLIT, t, dim, n, [&](int64_t i) {
+    int64_t from = start;
+    start += sizes ? sizes[i] : std::min(each, t->sizes[dim] - start);
+    return sliced(t, dim, from, start, 1);
+  });
 }
 
 // split(input, size or sizes, dim=0)
@@ -345,14 +352,7 @@ PyObject *fast_unbind(Call &call) {
   WeftTensor *t = call.tensor(0);
   int dim;
   if (!WEFT_NDIM(t) || !call.dim(1, WEFT_NDIM(t), &dim)) return UNHANDLED;
-  Ref result(PyTuple_New((Py_ssize_t)t->sizes[dim]));
-  for (int64_t i = 0; result && i < t->sizes[dim]; i++) {
-    PyObject *one = selected(t, dim, i);
-    if (!one || one == UNHANDLED) return one;
-    if (records(t)) note_result_of(as_tensor(one), WEFT_FLAG_OF_SEVERAL);
-    PyTuple_SET_ITEM(result.get(), (Py_ssize_t)i, one);
-  }
-  return result.release();
+  return several(call.op, WHOLE_UNBIND, t, dim, t->sizes[dim], [&](int64_t i) { return selected(t, dim, i); });
 }
 
 PyObject *fast_alias(Call &call) { return aliased(call.tensor(0)); }

@@ -20,7 +20,7 @@ static const char *const core_names[CORE_COUNT] = {"view", "permute", "expand", 
                                                    "dropout_kept"};
 
 PyObject *whole_backwards[WHOLE_COUNT];
-static const char *const whole_names[WHOLE_COUNT] = {"matmul", "linear", "cat", "split", "max_pool", "avg_pool"};
+static const char *const whole_names[WHOLE_COUNT] = {"matmul", "linear", "cat", "split", "unbind", "max_pool", "avg_pool"};
 
 // ----------------------------------------------------------------------------------------------------- call
 

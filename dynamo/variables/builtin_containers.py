@@ -49,6 +49,8 @@ def next_(frame, it, default=None, /):
 
 @builtin(range)
 def range_(frame, *args):
+    if len(args) > 3:
+        run_python(frame, range, *[0] * len(args))  # (which counts them before it looks at them)
     bounds = [frame.ops.index(frame, a) for a in args]
     return ConstantVariable(run_python(frame, range, *bounds))
 

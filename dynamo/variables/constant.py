@@ -216,11 +216,7 @@ class ConstantVariable(Variable):
         return [frame.values.literal(frame, v) for v in self.value]
 
     def is_same(self, other):
-        if not isinstance(other, ConstantVariable):
-            return False
-        if isinstance(self.value, PLAIN):
-            return self.value is other.value
-        return self.value is other.value or (type(self.value) is type(other.value) and self.value == other.value)
+        return isinstance(other, ConstantVariable) and self.value is other.value
 
     def recipe(self, emit):
         if isinstance(self.value, float) and self.value != self.value:  # NaN is known by identity

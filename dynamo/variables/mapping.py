@@ -335,7 +335,8 @@ class DictVariable(HashedVariable):
 
     @method("pop")
     def pop(self, frame, key, default=None):
-        value = self.taken(frame, key)
+        empty = not self.entries and not issubclass(self.cls, collections.OrderedDict)  # C asks for no hash then
+        value = MISSING if empty and self.cls is not types.MappingProxyType else self.taken(frame, key)
         if value is MISSING and default is None:
             raise missing(key)
         return default if value is MISSING else value

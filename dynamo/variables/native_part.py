@@ -29,6 +29,7 @@ from dynamo.variables.sets import SetVariable
 
 BY_REFLECTED = {row.reflected: row for row in BY_DUNDER.values() if row.inplace is not None}
 BY_INPLACE = {row.inplace_dunder: row for row in BY_DUNDER.values() if row.inplace is not None}
+EMPTIED = (list, set, dict)  # by their `__init__`, which counts its arguments first
 OF_ONE = BY_DUNDER.keys() | BY_REFLECTED.keys() | BY_INPLACE.keys()
 UNARY_BY_DUNDER = {row.dunder: op for op, row in UNARY.items()}
 
@@ -43,6 +44,8 @@ class Part:
     def part_call(self, frame, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """A method of the builtin class, written in C."""
         if name == "__init__":
+            if len(args) > 1 and self.base in EMPTIED:
+                run_python(frame, self.base.__init__, self.base(), *[None] * len(args))  # (before anything is changed)
             self.initialize(frame, args, kwargs)
             return NONE
         if name in ("__getattribute__", "__setattr__", "__delattr__"):

@@ -105,8 +105,24 @@ np.float32(1.5) + Whole(4) | Whole(4) * np.float32(1.5) | np.int8(3) - Level.LOW
 np.float32(1) ^ Whole(1) | np.int8(3) == Whole(3) | np.float32(1.5) < Number(2)
 list(np.arange(3, dtype=np.int8).__eq__(Level.LOW)) | (np.arange(3, dtype=np.int8) + Level.LOW).dtype
 np.maximum(np.arange(3, dtype=np.int8), Level.LOW).dtype
+# which object it is
+p is p | a is b | a is a | [a].index(b) | range(3) is range(3)
+# what is counted or asked before anything is done
+{}.pop(slice(None)) | {}.pop([], 3) | {1: 2}.pop([]) | collections.OrderedDict().pop([]) | collections.defaultdict(list).pop([])
+types.MappingProxyType({}).pop([]) | again(List([1, 2]), 1, 2) | again(Text('a'), 1) | range([], 1, 1, 1)
+again(collections.Counter('a'), 1, 2)
+again(List([1, 2]), [3])
 """
 PROGRAMS = [e for line in EXPRESSIONS.strip().split("\n") if line[0] != "#" for e in line.split(" | ")]
+
+
+def again(value, *args):
+    """The value behind another `__init__`, which may refuse."""
+    try:
+        value.__init__(*args)
+    except TypeError as e:
+        return value, str(e)
+    return value
 
 
 ADDRESS = re.compile("0x[0-9a-f]+")
@@ -114,17 +130,25 @@ ADDRESS = re.compile("0x[0-9a-f]+")
 
 def given(f):
     try:
-        return f(weft.ones(2), types.MappingProxyType({"a": 1}))[1]
+        return f(weft.ones(2), types.MappingProxyType({"a": 1}), np.float32(1.5), np.float32(1.5))[1]
     except Exception as e:
         return type(e), str(e)
 
 
 @pytest.mark.parametrize("expression", PROGRAMS)
 def test_compiled_as_in_plain_python(expression):
-    scope = {"weft": weft, "np": np, "collections": collections, "functools": functools, "math": math, "operator": operator}
-    scope |= {c.__name__: c for c in (List, Text, Whole, Number, Pair, Level, Plain, pairs)}
+    scope = {
+        "weft": weft,
+        "np": np,
+        "collections": collections,
+        "functools": functools,
+        "math": math,
+        "operator": operator,
+        "types": types,
+    }
+    scope |= {c.__name__: c for c in (List, Text, Whole, Number, Pair, Level, Plain, pairs, again)}
     body = f"    y = x * 2\n    try:\n        found = {expression}\n    except Exception as e:\n        found = type(e), str(e)\n"
-    exec(f"def f(x, p):\n{body}    return y, found", scope)
+    exec(f"def f(x, p, a, b):\n{body}    return y, found", scope)
     weft.compiler.reset()
     expected, found = given(scope["f"]), given(weft.compile(scope["f"], backend="eager"))
     assert type(found) is type(expected) and ADDRESS.sub("", repr(found)) == ADDRESS.sub("", repr(expected))

@@ -104,8 +104,8 @@ template <class F> WEFT_INLINE F vm_trunc(F x) { return vm_round_mode<11>(x); }
 
 //@ minmax: base
 // NaN if either is NaN (as maximum/minimum of PyTorch), +0 and -0 compare equal: the first is returned.
-template <class F> WEFT_INLINE F vm_max(F x, F y) { return (x > y) | (x != x) ? x : (y != y) | (y > x) ? y : x; }
-template <class F> WEFT_INLINE F vm_min(F x, F y) { return (x < y) | (x != x) ? x : (y != y) | (y < x) ? y : x; }
+template <class F> WEFT_INLINE F vm_max(F x, F y) { return x != x ? x : y <= x ? x : y; }
+template <class F> WEFT_INLINE F vm_min(F x, F y) { return x != x ? x : y >= x ? x : y; }
 
 //@ lookup: base
 #ifdef __AVX512VL__

@@ -66,6 +66,11 @@ def hardshrink_backward(v, g, x, low, high):
 
 
 @define()
+def hardtanh_backward(v, g, x, low, high):
+    return v.where(v.bitwise_or(x <= low, x >= high), 0, g)
+
+
+@define()
 def nan_to_num(v, x, nan, most, least):
     return v.where(x == -INF, least, v.where(x == INF, most, v.where(v.isnan(x), nan, x)))
 

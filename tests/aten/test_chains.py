@@ -154,3 +154,9 @@ def test_of_loops_that_compute_the_same_the_one_of_fewest_operands_runs():
     between = ("bitwise_and", ("ge", x, -0.5), ("le", x, 0.5))
     assert whole_loop(("where", between, 0.0, x)) == ("hardshrink", [x, -0.5, 0.5])
     assert whole_loop(("where", between, 0.0, ("input", 1)))[0] == "softshrink_backward"
+
+
+def test_gradients_of_hardtanh_and_relu6_are_one_loop():
+    for low, high in ((-1.0, 1.0), (0.0, 6.0)):
+        outside = ("bitwise_or", ("le", ("input", 1), low), ("ge", ("input", 1), high))
+        assert whole_loop(("where", outside, 0.0, ("input", 0)))[0] == "hardtanh_backward"

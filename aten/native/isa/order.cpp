@@ -56,6 +56,7 @@ struct Order {
 
   // The places of words whose `known` highest bits are the same; they may go where the words are.
   void order_part(const uint64_t *words, int64_t n, int known, int64_t *out) {
+    if (n == 0) return;
     int bits = 3;
     while (n >> (bits - 1) > 0) bits++;
     if (bits > kPart + 3) bits = kPart + 3;
@@ -66,6 +67,13 @@ struct Order {
     for (int64_t i = 0; i < n; i++) count[words[i] >> low & mask]++;
     begin_counts((int64_t)1 << bits);
     for (int64_t i = 0; i < n; i++) ordered[count[words[i] >> low & mask]++] = words[i];
+    uint64_t most = ordered[0];
+    for (int64_t i = 1; i < n; i++) {  // most neighbours that are in no order, without a branch
+      const uint64_t word = ordered[i];
+      ordered[i - 1] = word < most ? word : most;
+      most = word < most ? most : word;
+    }
+    ordered[n - 1] = most;
     for (int64_t i = 1; i < n; i++) {
       const uint64_t word = ordered[i];
       if (ordered[i - 1] >> places < word >> places) continue;
@@ -84,8 +92,14 @@ struct Order {
     const uint64_t mask = ((uint64_t)1 << split) - 1;
     const auto part = [=](uint64_t w) { return w >> low & mask; };
     int64_t starts[(1 << kSplit) + 1] = {}, next[1 << kSplit];
-    for (int64_t i = 0; i < n; i++) starts[part(word(i)) + 1]++;
-    for (int k = 1; k <= 1 << split; k++) starts[k] += starts[k - 1];
+    uint32_t counts[4][1 << kSplit] = {};  // (one that is raised twice in a row waits for itself)
+    int64_t counted = 0;
+    for (; counted + 4 <= n; counted += 4) {
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; k++) counts[k][part(word(counted + k))]++;
+    }
+    for (; counted < n; counted++) counts[0][part(word(counted))]++;
+    for (int k = 0; k < 1 << split; k++) starts[k + 1] = starts[k] + counts[0][k] + counts[1][k] + counts[2][k] + counts[3][k];
     memcpy(next, starts, sizeof next);
     for (int64_t i = 0; i < n; i++) {
       const uint64_t w = word(i);

@@ -89,7 +89,13 @@ template <PlaceOp op, class T> __attribute__((noinline, optimize("O3"))) void co
   for (int64_t i = 0; i < n; i++) apply<op>(far[i], near[i]);
 }
 
+template <class T> __attribute__((noinline, optimize("O3"))) void fill_row(int64_t n, T *far, T value) {
+  for (int64_t i = 0; i < n; i++) far[i] = value;
+}
+
 template <PlaceOp op, class T> void apply_row(int64_t n, T *far, int64_t far_step, T *near, int64_t near_step) {
+  if constexpr (op == PlaceOp::PUT)
+    if (far_step == 1 && near_step == 0) return fill_row(n, far, *near);
   if (far_step == 1 && near_step == 1) {
     if constexpr (op == PlaceOp::TAKE) memcpy(near, far, (size_t)n * sizeof(T));
     else if constexpr (op == PlaceOp::PUT) memcpy(far, near, (size_t)n * sizeof(T));

@@ -55,7 +55,8 @@ def lgamma(x: np.ndarray) -> np.ndarray:
 
 
 def polygamma_series(x: np.ndarray, n: int) -> np.ndarray:
-    """polygamma(n, x) for n >= 1: recurrence up to x >= 15, then the Euler-Maclaurin tail."""
+    """polygamma(n, x) for n >= 1: recurrence up to x >= 15, then the Euler-Maclaurin tail. n! is infinite beyond 170, as in PyTorch:
+    so is what is not a product of it and 0."""
     x = np.array(x, np.float64)
     total = np.zeros_like(x)
     while True:
@@ -64,6 +65,8 @@ def polygamma_series(x: np.ndarray, n: int) -> np.ndarray:
             break
         total = np.where(low, total + x ** -(n + 1.0), total)
         x = np.where(low, x + 1, x)
+    if n > 170:
+        return (-1) ** (n + 1) * math.inf * (total + x ** -(n + 1.0))
     tail = x**-n / n + x ** -(n + 1.0) / 2
     rising, bernoulli = float(n + 1), (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
     for k, b in enumerate(bernoulli):

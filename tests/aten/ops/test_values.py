@@ -80,6 +80,8 @@ def test_bool_accumulates_as_or_and_stays_bool():
 def test_ranges_and_poles():
     assert weft.arange(0, 3.1, dtype=weft.int64).tolist() == [0, 1, 2]
     assert weft.polygamma(2, weft.tensor([0.0, -1.0])).tolist() == [-math.inf, -math.inf]
+    for n in (171, 2**31 - 1, 2**62 + 1):  # n! is infinite: it is not computed
+        assert weft.polygamma(n, weft.tensor([0.5, 1.0, 0.0])).tolist() == [math.inf] * 3
 
 
 @pytest.mark.parametrize("p", [1, 5, 16, 17, 5000])

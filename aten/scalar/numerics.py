@@ -55,8 +55,8 @@ def lgamma(x: np.ndarray) -> np.ndarray:
 
 
 def polygamma_series(x: np.ndarray, n: int) -> np.ndarray:
-    """polygamma(n, x) for n >= 1: recurrence up to x >= 15, then the Euler-Maclaurin tail. n! is infinite beyond 170, as in PyTorch:
-    so is what is not a product of it and 0."""
+    """polygamma(n, x) for n >= 1: recurrence up to x >= 15, then the Euler-Maclaurin tail. Beyond 170, n! is infinite, as it
+    is in PyTorch, and so is what is not a product of it and 0."""
     x = np.array(x, np.float64)
     total = np.zeros_like(x)
     while True:

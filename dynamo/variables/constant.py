@@ -246,6 +246,8 @@ class ConstantMethod(Variable):
         return True
 
     def call(self, frame, args, kwargs):
+        if self.loaded is None:
+            return self.object.method(frame, self.name, args, kwargs)
         return self.object.asked(frame, self.name, args, kwargs, self.loaded)
 
     def hash_key(self):

@@ -18,7 +18,7 @@ SEARCHING = (re.compile, re.match, re.search, re.fullmatch, re.split, re.findall
 class PatternVariable(ConstantVariable):
     """A compiled expression or a match."""
 
-    def method(self, frame, name, args, kwargs):
+    def asked(self, frame, name, args, kwargs, loaded=None):
         if name in FOUND_LATER:
             raise Unsupported(breaks.UNKNOWN_CALL, f"{name}() of a regular expression")
         given, named = [frame.ops.real(frame, a) for a in args], {k: frame.ops.real(frame, v) for k, v in kwargs.items()}

@@ -50,3 +50,14 @@ def test_classes_of_typing():
         return x + 1, *kinds, isinstance("", (int, typing.Sequence)), issubclass(dict, typing.Mapping)  # noqa: UP006
 
     assert weft.compile(f, backend="eager", fullgraph=True)(weft.ones(1))[1:] == f(weft.ones(1))[1:]
+
+
+def test_what_is_found_later_is_asked_for_in_each_call():
+    pattern = re.compile(r"\w\d")
+
+    def f(x, s):
+        return x + 1, [m.group() for m in pattern.finditer(s)]
+
+    compiled = weft.compile(f)
+    for s in ("a1b2", "zz", "a1b2", "c3", "zz"):
+        assert compiled(weft.zeros(2), s)[1] == pattern.findall(s)

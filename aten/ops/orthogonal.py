@@ -43,11 +43,16 @@ def _polynomial(
         out[...] = result
 
 
+MOST_TERMS = 1 << 20
+
+
 def _recurrence(x: Array, degree: Array, first: Any, step: Any, most: float) -> Array:
     """The polynomials of degrees above 1, until all are known or have left the range of the result's numbers (`most`): what is
-    beyond it is infinite, from which NaN follows, and stays."""
+    beyond it is infinite, from which NaN follows, and stays. Raises RuntimeError beyond `MOST_TERMS` (some ten seconds)."""
     before, now, result = np.ones_like(x), first(x), np.full_like(x, np.nan)
     for k in range(1, int(degree.max(initial=0))):
+        if k > MOST_TERMS:
+            raise RuntimeError(f"a polynomial of degree {int(degree.max())} takes more than {MOST_TERMS} terms")
         before, now = now, step(k, x, now, before)
         now = np.where(np.abs(now) > most, np.copysign(np.inf, now), now)
         result = np.where(degree == k + 1, now, result)

@@ -150,3 +150,13 @@ def test_whether_tensors_are_equal_is_what_data_decides(name):
     assert weft.compile(branch)(a, b) is b and weft.compile(branch)(a, a.clone()).tolist() == [2, 3]
     with pytest.raises(weft._dynamo.exc.Unsupported):
         weft.compile(branch, fullgraph=True)(a, b)
+
+
+def test_degrees_of_polynomials_are_bounded(monkeypatch):
+    from aten.ops import orthogonal
+
+    monkeypatch.setattr(orthogonal, "MOST_TERMS", 1000)
+    for f in (weft.special.laguerre_polynomial_l, weft.special.legendre_polynomial_p):
+        assert f(weft.tensor([0.5]), 900).isfinite().all()
+        with pytest.raises(RuntimeError, match="a polynomial of degree 1099511627776 takes more than 1000 terms"):
+            f(weft.tensor([0.5, 0.0]), 1 << 40)

@@ -38,6 +38,8 @@ def staggers(w: NestWriter) -> bool:
     length = w.size_hint(w.plan.axis.size)
     nodes = list(walk(v for stage in w.nest.stages for v in values_of(stage)))
     busy = any(n.kind == "call" and scalar.cost(n) >= EXPENSIVE and w.varies(n) for n in nodes)
+    if busy and w.lanes < MAX_LANES:  # (functions of float64 leave no registers: softmax of [360, 360] 290 us, in turn 195)
+        return False
     if not (length <= LONGEST if busy else length <= SHORT and len(inner) > 2) or w.size_hint(w.units) < FEWEST:
         return False
     if len(nodes) > LARGEST or any(n.kind in ("checked", "masked") for n in nodes) or w.kept_in_results:

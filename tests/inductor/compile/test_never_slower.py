@@ -382,3 +382,13 @@ def test_reflections_are_one_step():
     for f in (lambda a, t, b: weft.linalg.householder_product(a, t), weft.ormqr):
         kernels, got = kernels_of(f, a, tau, b)
         assert kernels == 0 and weft.allclose(got, f(a, tau, b))
+
+
+@pytest.mark.skipif(native_isa().bytes < 64, reason="rows are staggered in registers of AVX-512 only")
+def test_rows_of_float64_run_one_loop_after_the_other(monkeypatch):
+    for dtype, staggered in ((weft.float32, True), (weft.float64, False)):
+        x = weft.randn(200, 300, dtype=dtype)
+        f = lambda x: weft.softmax(x, 1)  # (a line of its own: it stands above the kernel)
+        text = sources(monkeypatch, f, x)
+        assert ("unit < end + " in text) is staggered
+        assert weft.allclose(weft.compile(f)(x), f(x))

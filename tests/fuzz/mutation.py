@@ -130,6 +130,7 @@ def play(case: Case, how) -> tuple[list, Stage]:
     finally:
         names.clear()
         names.update(before)
+        mutations.OFFERED.clear()
         weft.compiler.reset()
         weft.set_grad_enabled(True)
         weft.set_default_dtype(weft.float32)

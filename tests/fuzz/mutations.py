@@ -81,6 +81,9 @@ def bumped(code: types.CodeType) -> types.CodeType | None:
     return code.replace(co_consts=consts) if consts != code.co_consts else None
 
 
+OFFERED: list[type] = []  # classes made as changes, which a base tells of (`__subclasses__`) until they are collected
+
+
 def subclass(cls: type, names: set[str]) -> type | None:
     """A class below cls where what cls gives is another value."""
     body: dict = {}
@@ -91,9 +94,10 @@ def subclass(cls: type, names: set[str]) -> type | None:
         elif type(found) in (int, float, str, bool):
             body[name] = doubled(found)
     try:
-        return type(cls)(cls.__name__, (cls,), body)
+        OFFERED.append(type(cls)(cls.__name__, (cls,), body))
     except TypeError:
         return None
+    return OFFERED[-1]
 
 
 def variants(value) -> Iterator[tuple[str, object]]:

@@ -109,7 +109,7 @@ def differentiate(
 ) -> list[Variable]:
     """Record the node of the gradients; the Variable of each, NONE for what is not reached."""
     output = frame.output
-    _check(frame, outputs, inputs, seeds)
+    _check(frame, outputs, inputs, seeds, own)
     leaves = _leaves(frame)
     hooks_inside.register(frame)
     asked = [*inputs, *(x for x in leaves if not any(x is i for i in inputs))]
@@ -148,9 +148,10 @@ def _meta(found: Meta | None, x: TensorVariable, create: bool, own: bool) -> Met
     return Meta(found.dtype, found.device, found.sizes, found.strides, 0, create)
 
 
-def _check(frame: Any, outputs: list[TensorVariable], inputs: list[TensorVariable], seeds: list) -> None:
+def _check(frame: Any, outputs: list[TensorVariable], inputs: list[TensorVariable], seeds: list, own: bool) -> None:
     output = frame.output
-    if not (output.options.fullgraph or config.trace_autograd_ops):
+    between = not own and any(x.source is None and not any(x is leaf for leaf in output.own_leaves) for x in inputs)
+    if not (output.options.fullgraph or config.trace_autograd_ops or between):  # (results of a graph have no history of one another)
         raise Unsupported(breaks.BACKWARD_INSIDE)
     if output.graph is not output.frame_graph:
         raise refused("gradients within a function that another one calls")

@@ -282,3 +282,30 @@ def test_whether_a_walk_is_for_all_leaves_is_a_constant():
     y.register_hook(lambda g: found.append(compiled(weft.zeros(1)).item()))
     weft.autograd.grad(y.sum(), [x])
     assert found == [-1]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_gradients_for_what_the_graph_has_computed_need_no_fullgraph(backend, dynamic):
+    """Behind a break the results of a graph have no history of one another."""
+
+    def pieces(x):
+        x = x.clone().requires_grad_(True)
+        p = x.unbind(0)
+        return weft.autograd.grad((p[0] ** 2 * p[1]).sum(), [p[0], p[1], p[2]], allow_unused=True)
+
+    def twice(x):
+        x = x.clone().requires_grad_(True)
+        q = x * 2
+        (g,) = weft.autograd.grad((q**3).sum(), q, create_graph=True)
+        return g, *weft.autograd.grad(g.sum(), q)
+
+    def view_and_leaf(x):
+        x = x.clone().requires_grad_(True)
+        q = (x * 2).view(-1)
+        return weft.autograd.grad((q**2).sum(), [q, x])
+
+    x = weft.arange(6.0).view(3, 2) + 1
+    for f in (pieces, twice, view_and_leaf):
+        for a, b in zip(f(x), weft.compile(f, backend=backend, dynamic=dynamic)(x)):
+            assert (a is None and b is None) or weft.equal(a, b)

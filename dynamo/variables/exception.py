@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dynamo import _eval_frame, breaks, outcome, trace_rules
-from dynamo.breaks import NotConstant, Unsupported
+from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.reraise import Step, passer
 from dynamo.variables import attributes
 from dynamo.variables.attributes import MEMBERS, storage_of
@@ -161,11 +161,16 @@ class ExceptionVariable(ObjectVariable):
     def add_note(self, frame, note: Variable) -> Variable:
         if not issubclass(note.python_type(), str):
             raise raise_exception(frame, TypeError, f"note must be a str, not '{note.type_name()}'")
-        storage = storage_of(frame, self)
-        notes = storage.read(frame, "__notes__")
-        if notes is None:
+        try:
+            notes = self.getattr(frame, "__notes__").realize(frame)
+        except Raised as raised:
+            if not issubclass(raised.value.python_type(), AttributeError):
+                raise
             notes = frame.values.list_([])
-            storage.write(frame, "__notes__", notes)
+            self.setattr(frame, "__notes__", notes)
+        if not issubclass(notes.python_type(), list):
+            raise raise_exception(frame, TypeError, "Cannot add note: __notes__ is not a list")
+        notes = getattr(notes, "native", None) or notes  # (past what a subclass overrides)
         return notes.method(frame, "append", [note], {})
 
     def initialize(self, frame, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:

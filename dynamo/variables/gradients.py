@@ -151,7 +151,7 @@ def _meta(found: Meta | None, x: TensorVariable, create: bool, own: bool) -> Met
 def _check(frame: Any, outputs: list[TensorVariable], inputs: list[TensorVariable], seeds: list, own: bool) -> None:
     output = frame.output
     between = not own and any(x.source is None and not any(x is leaf for leaf in output.own_leaves) for x in inputs)
-    if not (output.options.fullgraph or config.trace_autograd_ops or between):  # (results of a graph have no history of one another)
+    if not (output.options.fullgraph or config.trace_autograd_ops or between):  # (results have no history of one another)
         raise Unsupported(breaks.BACKWARD_INSIDE)
     if output.graph is not output.frame_graph:
         raise refused("gradients within a function that another one calls")

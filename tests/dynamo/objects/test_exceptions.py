@@ -272,3 +272,36 @@ def test_an_exception_from_outside_shows_afterwards_that_it_was_raised():
 
     want = KeyError, (3,), ["f", "deep"]
     assert seen(f) == seen(weft.compile(f, backend="eager", fullgraph=True)) == want
+
+
+class NotesOfTheClass(Exception):
+    __notes__ = 48
+
+
+class NotesThatAreRefused(Exception):
+    def __getattr__(self, name):
+        raise ValueError("no notes") if name == "__notes__" else AttributeError(name)
+
+
+class Backwards(list):
+    def append(self, item):
+        self.insert(0, item)
+
+
+@pytest.mark.parametrize("cls", [Exception, NotesOfTheClass, NotesThatAreRefused])
+@pytest.mark.parametrize("notes", [None, "text", Backwards(["z"]), ("a",)])
+def test_notes_are_an_attribute_like_others(cls, notes):
+    def f(x):
+        e, refused = cls("a"), []
+        if notes is not None:
+            e.__notes__ = notes if type(notes) is not Backwards else Backwards(["z"])
+        for note in ("one", "two"):
+            try:
+                e.add_note(note)
+            except (TypeError, ValueError) as error:
+                refused.append((type(error), str(error)))
+        return x + 1, refused, e.__dict__.get("__notes__")
+
+    weft.compiler.reset()
+    for _ in range(2):
+        assert str(weft.compile(f)(weft.zeros(1))) == str(f(weft.zeros(1)))

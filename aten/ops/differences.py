@@ -5,6 +5,7 @@ from typing import Any
 from aten import dtype as dtypes
 from aten.op import alias_of, composite, ops
 from aten.ops.closed import floating_of
+from aten.ops.structure import wrap_all
 
 
 @composite("diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
@@ -76,12 +77,14 @@ def cumulative_trapezoid(y, x, dx, dim):
 )
 def gradient(input, spacing, dim, edge_order):
     """Derivatives along dimensions by differences of neighbours; spacing: a number, one a dim, or coordinates a dim."""
-    dims = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    dims = list(range(input.ndim)) if dim is None else wrap_all(input, [dim] if isinstance(dim, int) else dim)[1]
     spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
     if len(steps) != len(dims):
         raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}")
-    return tuple(_gradient_along(input, d % input.ndim, s, edge_order) for d, s in zip(dims, steps))
+    return tuple(_gradient_along(input, d, s, edge_order) for d, s in zip(dims, steps))
 
 
 def _gradient_along(x: Any, dim: int, step: Any, edge_order: int) -> Any:

@@ -361,7 +361,10 @@ def linalg_householder_product(A, tau):
         raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if tau.shape[-1] > n:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
-    if tuple(A.shape[:-2]) == tuple(tau.shape[:-1]) and A.dtype is tau.dtype:
+    if A.dtype is not tau.dtype:
+        tau_name, name = TYPE_NAMES[tau.dtype.name], TYPE_NAMES[A.dtype.name]
+        raise RuntimeError(f"torch.linalg.householder_product: tau dtype {tau_name} does not match input dtype {name}")
+    if tuple(A.shape[:-2]) == tuple(tau.shape[:-1]):
         return ops.product_of_reflections(A, tau)
     return in_columns(registry["product_of_reflections"].decompose_fn(A, tau))
 
@@ -378,8 +381,15 @@ def ormqr(input, tau, other, left, transpose):
     for name, x, least in (("input", input, 2), ("tau", tau, 1), ("other", other, 2)):
         if x.ndim < least:
             raise RuntimeError(f"torch.ormqr: {name} must have at least {least} dimension{'s' if least > 1 else ''}.")
+    for name, x in (("tau", tau), ("other", other)):
+        if x.dtype is not input.dtype:
+            own = TYPE_NAMES[input.dtype.name]
+            raise RuntimeError(
+                f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype{own} and {name} has dtype "
+                f"{TYPE_NAMES[x.dtype.name]}"
+            )
     fit = input.shape[-2] == other.shape[-2 if left else -1] and tau.shape[-1] <= min(input.shape[-2:])
-    if fit and input.shape[:-2] == other.shape[:-2] == tau.shape[:-1] and input.dtype is tau.dtype is other.dtype:
+    if fit and input.shape[:-2] == other.shape[:-2] == tau.shape[:-1]:
         return ops.reflected(input, tau, other, left, transpose)
     return in_columns(registry["reflected"].decompose_fn(input, tau, other, left, transpose))
 

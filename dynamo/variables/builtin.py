@@ -185,8 +185,8 @@ def super_(frame, cls=None, obj=None, /):
         cls, obj = _implicit(frame)
     if not issubclass(cls.python_type(), type):
         raise raise_exception(frame, TypeError, f"super() argument 1 must be a type, not {cls.type_name()}")
-    if obj is None:
-        raise Unsupported(breaks.UNKNOWN_CALL, "super() of one argument")
+    if obj is None or issubclass(obj.python_type(), types.NoneType):  # (C takes None for no object)
+        raise Unsupported(breaks.UNKNOWN_CALL, "super() of no object")
     return SuperVariable(cls, obj)
 
 

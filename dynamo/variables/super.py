@@ -36,8 +36,20 @@ class SuperVariable(Variable):
             return frame.world.known(super)
         found = find(frame, cls, name, start)
         if found is None:
-            raise attributes.no_attribute(frame, self, name)
+            return self.own(frame, name, cls)
         return bind(frame, found, obj, frame.world.known(cls))
+
+    def own(self, frame, name: str, cls: type) -> Variable:
+        """What no class behind it has is asked of the super object itself."""
+        if name == "__thisclass__":
+            return self.start
+        if name == "__self__":
+            return self.object
+        if name == "__self_class__":
+            return frame.world.known(cls)
+        if frame.world.on_class(super, name) is not frame.world.MISSING:
+            raise self.unsupported(f"attribute {name}")
+        raise attributes.no_attribute(frame, self, name)
 
     def walked(self, frame, start: type) -> tuple[type, Variable | None]:
         """The class whose MRO is walked, and the object that methods are bound to (None where that is the class)."""

@@ -202,3 +202,55 @@ def test_a_value_to_fill_with_fits():
     raises(RuntimeError, overflow, lambda: whole.to(weft.uint8).masked_fill(mask, weft.tensor(300)))
     raises(RuntimeError, overflow, lambda: weft.vmap(whole.masked_fill)(weft.ones(3, dtype=weft.bool), weft.full((3,), 1j)))
     assert weft.ones(2).masked_fill(mask, weft.tensor(2 + 0j)).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "ends", "text"),
+    [
+        ("uint8", (0, 300), "to - 1 is out of bounds for unsigned char"),
+        ("int8", (-129, 3), "from is out of bounds for signed char"),
+        ("bool", (5,), "to - 1 is out of bounds for bool"),
+        ("float16", (0, 65600), "to - 1 is out of bounds for c10::Half"),
+        ("int16", (70_000,), "to - 1 is out of bounds for short int"),
+    ],
+)
+def test_random_integers_are_those_of_the_dtype(dtype, ends, text):
+    for f in (lambda x: x.random_(*ends), weft.compile(lambda x: x.random_(*ends))):
+        x = weft.zeros(3, dtype=getattr(weft, dtype))
+        with pytest.raises(RuntimeError, match=text):
+            f(x)
+        assert not x.any()
+    assert weft.zeros(1000, dtype=weft.uint8).random_(0, 256).max() > 200
+    with pytest.warns(UserWarning, match=r"to - 1 is out of bounds \[-\(2\^24\), 2\^24\]"):
+        weft.zeros(2).random_(0, 2**40)
+    with pytest.raises(NotImplementedError, match="random_kernel_cpu"):
+        weft.zeros(2, dtype=weft.complex64).random_()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "ends", "text"),
+    [
+        ("float32", (0, float("inf")), "to is out of bounds for float"),
+        ("float16", (-70_000, 0), "from is out of bounds for c10::Half"),
+        ("float32", (-3e38, 3e38), "to-from <= std::numeric_limits<Float>::max"),
+        ("float64", (2, 1), r"uniform_ expects to return a \[from, to\) range"),
+    ],
+)
+def test_ends_of_uniform_numbers_are_numbers_of_the_dtype(dtype, ends, text):
+    with pytest.raises(RuntimeError, match=text):
+        weft.zeros(3, dtype=getattr(weft, dtype)).uniform_(*ends)
+
+
+def test_gradient_and_reflections_look_at_their_arguments():
+    y, a = weft.arange(20.0).reshape(5, 4), weft.randn(3, 2)
+    for order in (0, 3):
+        with pytest.raises(RuntimeError, match="torch.gradient only supports edge_order=1 and edge_order=2."):
+            weft.gradient(y, edge_order=order)
+    with pytest.raises(RuntimeError, match="dim 0 appears multiple times in the list of dims"):
+        weft.gradient(y, dim=(0, -2))
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        weft.gradient(y, dim=5)
+    with pytest.raises(RuntimeError, match="tau dtype Float does not match input dtype Double"):
+        weft.linalg.householder_product(a.double(), weft.ones(2))
+    with pytest.raises(RuntimeError, match="Expected input and other to have the same dtype"):
+        weft.ormqr(a, weft.ones(2), weft.ones(3, 2).double())

@@ -152,3 +152,40 @@ def test_compiled_as_in_plain_python(expression):
     weft.compiler.reset()
     expected, found = given(scope["f"]), given(weft.compile(scope["f"], backend="eager"))
     assert type(found) is type(expected) and ADDRESS.sub("", repr(found)) == ADDRESS.sub("", repr(expected))
+
+
+class Above:
+    def m(self):
+        return 1
+
+
+class Below(Above):
+    def m(self):
+        return super().m() + 1
+
+    def start(self):
+        return super(Below, self).__thisclass__, super().__self_class__
+
+
+def test_super_of_no_object_and_its_own_attributes():
+    def called(x, o, name):
+        try:
+            found = getattr(Below, name)(o)
+        except (AttributeError, TypeError) as e:
+            found = type(e), str(e)
+        return x + 1, found
+
+    def asked(x, o):
+        found = []
+        for name in ("__thisclass__", "__self__", "__self_class__", "m", "nope", "__class__"):
+            try:
+                found.append(str(getattr(super(Below, o), name))[:40])
+            except (AttributeError, TypeError) as e:
+                found.append(str(e))
+        return x + 1, found
+
+    weft.compiler.reset()
+    for o in (Below(), None, 3, Below, None):
+        for name in ("m", "start"):
+            assert weft.compile(called)(weft.zeros(1), o, name) == called(weft.zeros(1), o, name)
+        assert weft.compile(asked)(weft.zeros(1), o)[1] == asked(weft.zeros(1), o)[1]

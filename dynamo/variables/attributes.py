@@ -235,8 +235,11 @@ def _cached_property(frame, found, obj, owner):
     name = descriptor.getattr(frame, "attrname")
     if name.is_same(frame.values.NONE):
         raise frame.values.error(frame, TypeError, "Cannot use cached_property instance without calling __set_name__ on it.")
-    value = descriptor.getattr(frame, "func").call(frame, [obj], {})
-    storage_of(frame, obj).write(frame, name.as_python(), value)
+    storage = storage_of(frame, obj)
+    value = storage.read(frame, name.as_python())  # (it may be cached under another name than the one asked for)
+    if value is None:
+        value = descriptor.getattr(frame, "func").call(frame, [obj], {})
+        storage.write(frame, name.as_python(), value)
     return value
 
 

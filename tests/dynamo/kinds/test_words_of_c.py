@@ -164,7 +164,7 @@ class Below(Above):
         return super().m() + 1
 
     def start(self):
-        return super(Below, self).__thisclass__, super().__self_class__
+        return super().__thisclass__, super().__self_class__
 
 
 def test_super_of_no_object_and_its_own_attributes():

@@ -487,3 +487,28 @@ def test_a_buffer_is_written_only_where_no_other_store_has_its_name():
     for call in (model, compiled):
         with pytest.raises(TypeError, match="cannot assign 'torch.FloatTensor' as child module 'n'"):
             call(weft.zeros(1))
+
+
+def test_a_cached_property_keeps_its_value_under_the_name_it_was_given():
+    class Box:
+        def __init__(self):
+            self.asked = 0
+
+        @functools.cached_property
+        def area(self):
+            self.asked += 1
+            return 3
+
+    Box.other = Box.__dict__["area"]  # whose values stand under `area`
+
+    def f(x, box):
+        return x + box.other, box.area, box.other, box.asked, sorted(box.__dict__.items())
+
+    compiled = weft.compile(f, backend="eager")
+    for given in (None, 7):
+        boxes = Box(), Box()
+        for box in boxes:
+            if given is not None:
+                box.__dict__["area"] = given
+        for _ in range(2):
+            assert f(weft.zeros(1), boxes[0]) == compiled(weft.zeros(1), boxes[1])

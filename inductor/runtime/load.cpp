@@ -407,6 +407,11 @@ static void read_buffers(Plan &plan, Item items, int64_t n_constants) {
     if (b.kind == BufferKind::Arena || b.kind == BufferKind::Constant) plan.prepared.push_back((int32_t)i);
     plan.buffers.push_back(std::move(b));
   }
+  for (const Buffer &first : plan.buffers) {  // a view shows what is no view, however many views are in between
+    size_t views = 0;
+    for (const Buffer *b = &first; b->kind == BufferKind::View; b = &plan.buffers[b->base])
+      if (++views > plan.buffers.size()) throw Malformed{"a view of itself"};
+  }
 }
 
 static void read_outputs(Plan &plan, Item items) {

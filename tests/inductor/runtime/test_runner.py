@@ -516,6 +516,17 @@ def test_the_loader_checks_every_reference_itself(b, library, change):
         _runner.Program(data, library)
 
 
+def test_a_view_of_itself_is_refused(b, library):
+    b.input(4)
+    data = b.program([], [Output("input", 0)]).to_data()
+    view = list(data["buffers"][0]) if data["buffers"] else ["view", "float32", [], [], 0, 0, "cpu"]
+    view[0] = "view"
+    for cycle in (1, 2):
+        data["buffers"] = [[*view[:4], (k + 1) % cycle, 0, *view[6:]] for k in range(cycle)]
+        with pytest.raises(ValueError, match="not a Program: a view of itself"):
+            _runner.Program(data, library)
+
+
 def test_constants(b, library):
     b.buffers.append(Buffer("constant", "float32", base=0))
     out = b.buffer("fresh", 2)

@@ -143,6 +143,14 @@ def _in_dtype(array: np.ndarray, dtype: DType | None) -> np.ndarray:
         return saturated(array, to).astype(to, copy=False)
 
 
+_PLAIN = {int, float, bool, complex}
+
+
+def _tuples(data: Any) -> Any:
+    """Nested sequences that nobody else has."""
+    return tuple(map(_tuples, data)) if isinstance(data, (list, tuple)) else data
+
+
 def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     """Data as a NumPy array of the dtype that a tensor of it has."""
     if isinstance(data, (np.ndarray, np.generic)):
@@ -156,6 +164,8 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     if str in types:
         raise TypeError("new(): invalid data type 'str'")
     typed = [t for t in types if issubclass(t, (np.ndarray, np.generic, Tensor))]
+    if not types <= _PLAIN:  # (code of the program runs when these are asked for their values: it may change the lists)
+        data = _tuples(data)
     if typed and not all(issubclass(t, np.ndarray) for t in types):
         return _numbers(_plain(data), dtype or dtype_of_numbers(types.difference(typed), set(_typed(data))))
     if dtype is not None and not typed:

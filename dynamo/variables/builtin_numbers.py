@@ -168,14 +168,33 @@ builtin(max)(_extreme(max, operator.gt))
 def sum_(frame, iterable, /, start=ConstantVariable(0)):
     if start.is_constant() and isinstance(start.as_python(), (str, bytes, bytearray)):
         run_python(frame, sum, (), start.as_python())
-    items = iterable.unpack_unordered(frame) if start.is_constant() and type(start.as_python()) is int else iterable.unpack(frame)
-    numbers = [start, *items]
+    if start.is_constant() and type(start.as_python()) is int and issubclass(iterable.python_type(), (set, frozenset)):
+        iterable = frame.values.list_(iterable.unpack_unordered(frame))
+    numbers, it = [start], iterable.iterate(frame)
+    total = None if is_number(start) else start
+    while True:
+        try:
+            item = it.next(frame).realize(frame)
+        except Exhausted:
+            return summed(frame, numbers) if total is None else total
+        if total is None and is_number(item):
+            numbers.append(item)
+            continue
+        total = frame.ops.binary(frame, operator.add, summed(frame, numbers) if total is None else total, item)
+
+
+def is_number(v: Variable) -> bool:
+    return isinstance(v, SymbolicVariable) or (isinstance(v, ConstantVariable) and isinstance(v.value, (int, float, complex)))
+
+
+def summed(frame, numbers: list[Variable]) -> Variable:
+    """sum() of numbers, the first of which it starts from."""
     if COMPENSATED and any(isinstance(v, SymbolicVariable) and v.python_type() is float for v in numbers):
         numbers = [ConstantVariable(v.as_python()) if isinstance(v, SymbolicVariable) else v for v in numbers]
-    if all(isinstance(v, ConstantVariable) and isinstance(v.value, (int, float, complex)) for v in numbers):
+    if all(isinstance(v, ConstantVariable) for v in numbers):
         return literal(frame, run_python(frame, sum, [v.as_python() for v in numbers[1:]], numbers[0].as_python()))
-    total = start
-    for v in items:
+    total, *rest = numbers
+    for v in rest:
         total = frame.ops.binary(frame, operator.add, total, v)
     return total
 

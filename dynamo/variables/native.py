@@ -349,6 +349,8 @@ def copied_by_dict(frame, cls: type) -> bool:
     """Whether objects of a class are copied as the attributes in their `__dict__`, which is object's own way."""
     if frame.world.c_bases(cls) or not frame.world.has_dict(cls) or not frame.world.keeps(cls, object, PICKLING):
         return False
+    if not frame.world.lacks(cls, "__getattr__"):  # (it is asked for what classes of their own way define)
+        return False
     run_python(frame, slot_names, cls)  # (a copy leaves the names of the slots in the class)
     return True
 

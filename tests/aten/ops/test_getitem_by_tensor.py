@@ -52,3 +52,35 @@ def test_compiled_functions_that_write_there_break():
     x = weft.arange(9.0).reshape(3, 3)
     compiled = weft.compile(read, fullgraph=True)
     assert all(compiled(x, weft.tensor(i)).tolist() == read(x, weft.tensor(i)).tolist() for i in range(3))
+
+
+def test_an_item_that_empties_the_list_of_indices():
+    class Emptying:
+        def __init__(self, held):
+            self.held = held
+
+        def __index__(self):
+            self.held.clear()
+            return 1
+
+        __len__ = __index__
+
+        def __iter__(self):
+            self.held.clear()
+            return iter([1])
+
+        def __getitem__(self, i):
+            raise IndexError
+
+    x = weft.zeros(3, 2)
+    for write in (False, True):
+        key = []
+        key += [Emptying(key), Emptying(key)]
+        try:
+            if write:
+                x[key] = 1
+            else:
+                x[key]
+        except (TypeError, ValueError, IndexError, RuntimeError):
+            pass
+        assert not key

@@ -1,6 +1,7 @@
 """What C says of values that it refuses: the names of their classes, and who is asked; compiled as in plain Python."""
 
 import collections
+import copy
 import enum
 import functools
 import math
@@ -189,3 +190,54 @@ def test_super_of_no_object_and_its_own_attributes():
         for name in ("m", "start"):
             assert weft.compile(called)(weft.zeros(1), o, name) == called(weft.zeros(1), o, name)
         assert weft.compile(asked)(weft.zeros(1), o)[1] == asked(weft.zeros(1), o)[1]
+
+
+class Counted:
+    """An iterator that tells how far it was asked."""
+
+    def __init__(self, items):
+        self.items, self.asked = items, 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.asked == len(self.items):
+            raise StopIteration
+        self.asked += 1
+        return self.items[self.asked - 1]
+
+
+def test_sum_asks_for_no_more_than_it_adds():
+    def f(x, items, start):
+        it, found = Counted(items), None
+        made = (i for i in items)
+        try:
+            found = sum(it, start)
+        except TypeError as e:
+            found = str(e)
+        try:
+            sum(made, start)
+        except TypeError:
+            found = found, list(made)
+        return x + 1, found, it.asked
+
+    weft.compiler.reset()
+    for items, start in (([1, "a", 2], 0), ([1, 2.5, 3], 0), ([0.1] * 10, 0.0), (["a"], 0), ([[1], [2], 3, 4], [])):
+        assert weft.compile(f)(weft.zeros(1), items, start)[1:] == f(weft.zeros(1), items, start)[1:]
+    x = [weft.ones(2), 2, weft.ones(2)]
+    assert weft.equal(weft.compile(lambda x: sum(x))(x), sum(x))
+
+
+def test_deepcopy_asks_the_hook_of_a_class():
+    class Hooked:
+        def __init__(self):
+            self.a = [1]
+
+        def __getattr__(self, name):
+            if name == "__deepcopy__":
+                return lambda memo: "copied"
+            raise AttributeError(name)
+
+    f = lambda x, o: (x + 1, copy.deepcopy(o))
+    assert weft.compile(f)(weft.zeros(1), Hooked())[1] == "copied"

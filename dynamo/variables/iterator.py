@@ -475,7 +475,10 @@ class GeneratorVariable(IteratorVariable):
             raise e.stop(frame) from None
 
     @method("throw")
-    def throw(self, frame, cls, value=NONE, traceback=NONE):
+    def throw(self, frame, cls, value=None, traceback=None):
+        if VERSION >= (3, 12) and value is not None:
+            raise self.unsupported("throw() of several arguments, of which Python warns")
+        value, traceback = (NONE if v is None else v for v in (value, traceback))
         if not issubclass(traceback.python_type(), (types.TracebackType, types.NoneType)):
             raise raise_exception(frame, TypeError, "throw() third argument must be a traceback object")
         try:

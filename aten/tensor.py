@@ -143,7 +143,7 @@ def _in_dtype(array: np.ndarray, dtype: DType | None) -> np.ndarray:
         return saturated(array, to).astype(to, copy=False)
 
 
-_PLAIN = {int, float, bool, complex}
+_NUMBERS = (int, float, complex, np.generic, np.ndarray, Tensor)  # asked for their values, they run no code of the program
 
 
 def _tuples(data: Any) -> Any:
@@ -164,7 +164,7 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     if str in types:
         raise TypeError("new(): invalid data type 'str'")
     typed = [t for t in types if issubclass(t, (np.ndarray, np.generic, Tensor))]
-    if not types <= _PLAIN:  # (code of the program runs when these are asked for their values: it may change the lists)
+    if not all(issubclass(t, _NUMBERS) for t in types):  # (what code of the program runs then may change the lists)
         data = _tuples(data)
     if typed and not all(issubclass(t, np.ndarray) for t in types):
         return _numbers(_plain(data), dtype or dtype_of_numbers(types.difference(typed), set(_typed(data))))

@@ -10,13 +10,12 @@ import numpy as np
 
 from aten import _native, devices, dispatch, overrides
 from aten import dtype as dtypes
-from aten.errors import warn_caller
-from aten.info import finfo, iinfo
 from aten.laid_out import laid_out_as
 from aten.meta import Meta, dense_strides
 from aten.op import composite, inplace_of, op, ops, registry
 from aten.ops.creation import CPU, check_sizes, finish, laid_out
 from aten.ops.pointwise import pointwise_meta
+from aten.ops.random_ends import check_integers, check_uniform
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, pointwise_strides, product
 
@@ -336,53 +335,6 @@ _PARAMETERS: dict[str, tuple[Any, str]] = {
 }
 
 
-# Names of C++, and how many bits of an integer a float holds.
-_IN_C = {
-    "float16": ("c10::Half", 11), "bfloat16": ("c10::BFloat16", 8), "float32": ("float", 24), "float64": ("double", 53),
-    "uint8": ("unsigned char", 0), "int8": ("signed char", 0), "int16": ("short int", 0), "int32": ("int", 0),
-    "int64": ("long int", 0),
-    "uint16": ("short unsigned int", 0), "uint32": ("unsigned int", 0), "uint64": ("long unsigned int", 0), "bool": ("bool", 0),
-}  # fmt: skip
-
-
-def _check_within(low: Any, high: Any, dtype: Any, texts: tuple[str, str]) -> None:
-    """Refuses ends that the dtype does not hold; warns of those beyond which it does not hold each integer."""
-    name, digits = _IN_C[dtype.name]
-    limits = None if dtype is dtypes.bool else finfo(dtype) if digits else iinfo(dtype)
-    least, most = (limits.min, limits.max) if limits else (0, 1)
-    for value, text in zip((low, high), texts):
-        if not least <= value <= most:
-            raise RuntimeError(f"{text} is out of bounds for {name}")
-
-
-def _check_ends(low: Any, high: Any, dtype: Any) -> None:
-    """Those of uniform numbers: PyTorch's `uniform_`."""
-    _check_within(low, high, dtype, ("from", "to"))
-    if high - low > finfo(dtype).max:
-        raise RuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{TYPE_NAMES[dtype.name]}>::max(), but found to={high:g} and "
-            f"from={low:g} which result in to-from to exceed the limit"
-        )
-
-
-def _check_integers(low: Any, high: Any, dtype: Any) -> None:
-    """Those of `random_`: from `low` to `high` - 1."""
-    if dtype.is_complex:
-        raise NotImplementedError(f'"random_kernel_cpu" not implemented for \'{TYPE_NAMES[dtype.name]}\'')
-    if dtype.name not in _IN_C or not low < high:
-        return  # (what is empty is refused by the draw)
-    texts = "from", "to - 1"
-    _check_within(low, high - 1, dtype, texts)
-    name, digits = _IN_C[dtype.name]
-    for value, text in zip((low, high - 1), texts):
-        if digits and not -(1 << digits) <= value <= 1 << digits:
-            warn_caller(
-                f"{text} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} can support discrete "
-                "uniform distribution only within this range. This warning will become an error in version 1.7 release, please "
-                "fix the code in advance"
-            )
-
-
 def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
     """An op that fills a tensor with random numbers in place, and its functional form."""
 
@@ -392,8 +344,8 @@ def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
     )
     def definition(input, a, b, generator):
         holds, text = _PARAMETERS[name]
-        if name == "uniform" and input.dtype.is_floating_point:
-            _check_ends(a, b, input.dtype)
+        if name == "uniform" and not input.dtype.is_complex:
+            check_uniform(a, b, input.dtype)
         if not holds(a, b):
             raise RuntimeError(text.format(a, b if b is not None else 0.0))
         if name != "geometric":
@@ -442,7 +394,7 @@ def random(input, from_, to, generator):
             input.dtype.name, 1 << min(8 * input.dtype.itemsize - 1, 62)
         )
         from_, to = 0, (limit if from_ is None else from_)
-    _check_integers(from_ or 0, to, input.dtype)
+    check_integers(from_ or 0, to, input.dtype)
     drawn = randint(from_ or 0, to, list(input.shape), generator=generator, device=input.device)
     return _flat_in(ops.cast(drawn, input.dtype), input)
 

@@ -31,7 +31,7 @@ from dynamo.variables.symint import SymbolicVariable, symbolic
 from dynamo.variables.tensor_facts import TensorFacts
 
 TO_PYTHON = frozenset({"item", "tolist", "__int__", "__float__", "__index__", "__complex__", "__array__"})
-FEW_SLICES = 8  # up to so many are an index each, as in PyTorch; of more, one unbind has the cheaper gradient
+FEW_SLICES = 8  # up to so many are an index each, as in PyTorch; of more, or with a gradient, they are one unbind, as in eager
 MEMORY = frozenset({"data_ptr", "storage", "_version", "__dlpack__", "_base"})
 
 
@@ -402,7 +402,7 @@ class TensorVariable(TensorFacts):
         if not self.meta.sizes:
             raise raise_exception(frame, TypeError, "iteration over a 0-d tensor")
         count = self.meta.sizes[0]
-        if type(count) is int and count <= FEW_SLICES:
+        if type(count) is int and count <= FEW_SLICES and not self.meta.requires_grad:
             items: list[Any] = [self.op(frame, "getitem", self, ConstantVariable(i)) for i in range(count)]
             for item in items:  # Python iterates over what one unbind gives
                 item.node.meta["one of several"] = "unbind"

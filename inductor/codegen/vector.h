@@ -112,8 +112,6 @@ template <class V> W_INLINE V w_held(V v) {
 }
 template <class T, class M> W_INLINE w_vec<T, w_lanes<M>> w_from_mask(M m) {
 #if defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
-  if constexpr (sizeof(T) == 1 && sizeof(M) == 64 && w_lanes<M> == 16)
-    return (w_vec<T, 16>)__builtin_ia32_cvtmask2b128((unsigned short)__builtin_ia32_cvtd2mask512((w_vec<int, 16>)m)) & 1;
   if constexpr (sizeof(T) == 1 && sizeof(M) == 32 && w_lanes<M> == 8)
     return w_narrowed<w_vec<T, 8>>((w_vec<T, 16>)__builtin_ia32_cvtmask2b128((unsigned char)__builtin_ia32_cvtd2mask256((w_vec<int, 8>)m)) & 1);
 #endif
@@ -169,10 +167,8 @@ template <class T> struct w_mem {
 template <> struct w_mem<w_b8> {
   typedef unsigned char raw;
   template <class R> W_INLINE w_bools<R> up(R r) { return w_mask(w_cast<int>(r) != 0); }
-  // (Of a comparison's own lanes bytes are made at once. By way of masks it takes processors of AMD half as long again.)
   template <class M> W_INLINE w_vec<unsigned char, w_lanes<M>> down(M m) {
-#if defined(__AVX512BW__) && defined(__AVX512VL__) && !defined(__clang__)
-    if constexpr (sizeof(M) == 64 && w_lanes<M> == 16) return w_cast<unsigned char>(m & 1);
+#ifdef __AVX512BW__  // of a comparison's own lanes bytes are made at once: by way of masks processors of AMD take half as long again
     if constexpr (sizeof(M) == 64 && w_lanes<M> == 8) return w_cut<unsigned char>(m & 1);
 #endif
     if constexpr (sizeof(w_elem<M>) != sizeof(int)) return down(w_mask(m));

@@ -36,3 +36,13 @@ def test_pieces_are_views_that_refuse_writes_with_history():
     weft.unbind(z)[1].zero_()
     assert z[1].tolist() == [0.0] * 3
     assert weft.unbind(weft.zeros(0, 3, requires_grad=True)) == ()
+
+
+def test_iteration_has_the_same_signs_of_zero_compiled():
+    def f(x):
+        a, b, _ = x
+        return weft.autograd.grad((a * -0.0).sum() + b.sum(), x)[0]
+
+    x = weft.ones(3, 2, requires_grad=True)
+    got = weft.compile(f, options={"exact": True})(x)
+    assert weft.equal(got.signbit(), f(x).signbit()) and f(x).signbit()[0].all()

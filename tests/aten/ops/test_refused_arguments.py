@@ -223,8 +223,12 @@ def test_random_integers_are_those_of_the_dtype(dtype, ends, text):
     assert weft.zeros(1000, dtype=weft.uint8).random_(0, 256).max() > 200
     with pytest.warns(UserWarning, match=r"to - 1 is out of bounds \[-\(2\^24\), 2\^24\]"):
         weft.zeros(2).random_(0, 2**40)
-    with pytest.raises(NotImplementedError, match="random_kernel_cpu"):
-        weft.zeros(2, dtype=weft.complex64).random_()
+    for other in (weft.complex64, weft.float8_e5m2):
+        with pytest.raises(NotImplementedError, match="random_kernel_cpu"):
+            weft.zeros(2, dtype=other).random_()
+    for other in (weft.int32, weft.bool, weft.float8_e4m3fn):
+        with pytest.raises(NotImplementedError, match="check_uniform_bounds"):
+            weft.zeros(2, dtype=other).uniform_()
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,24 @@ closed(
     lambda t, x: t * (-x).sigmoid(),
     "log(sigmoid(x)).",
 )
+closed(
+    "mish_core(Tensor input) -> Tensor",
+    lambda x: x * _tanh_of_softplus(x.clamp(max=20).exp()),
+    lambda t, x: t * _mish_slope(x.clamp(max=20)),
+    "x * tanh(softplus(x)).",
+)
+
+
+def _tanh_of_softplus(e):
+    """Of a logarithm, by one division: (1 + e)^2 - 1 over (1 + e)^2 + 1."""
+    n = e * (e + 2)
+    return n / (n + 2)
+
+
+def _mish_slope(x):
+    e = x.exp()
+    n = e * (e + 2)
+    return n / (n + 2) + x * (4 * e * (e + 1)) / ((n + 2) * (n + 2))
 
 
 def _softplus(x, beta, threshold):
@@ -238,7 +256,7 @@ _activation(
     "log(1 + exp(beta * x)) / beta, x above the threshold.",
     inplace=False,
 )
-_activation("mish", "", lambda x: x * ops.softplus_core(x, 1, 20).tanh(), "x * tanh(softplus(x)).")
+_activation("mish", "", lambda x: ops.mish_core(x), "x * tanh(softplus(x)).")
 _activation("hardsigmoid", "", lambda x: ops.hardsigmoid_core(x), "Piecewise linear sigmoid.")
 _activation("hardswish", "", lambda x: ops.hardswish_core(x), "x * hardsigmoid(x).")
 _activation("softsign", "", lambda x: x / (1 + x.abs()), "x / (1 + |x|).", inplace=False)

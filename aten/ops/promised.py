@@ -6,10 +6,10 @@ Written by `python -m tests.aten.promised_ops`.
 PROMISED = {
     "activation":
         "elu_core softplus_core hardtanh_core hardsigmoid_core leaky_relu_core hardshrink_core softshrink_core "
-        "threshold_core hardswish_core logsigmoid_core glu_core glu_core_backward relu6 relu6_. leaky_relu leaky_relu_. "
-        "elu elu_. selu. selu_. celu. celu_. hardtanh hardtanh_. softplus mish mish_. hardsigmoid hardsigmoid_. "
-        "hardswish hardswish_. softsign tanhshrink softshrink hardshrink. threshold threshold_. logsigmoid glu prelu. "
-        "rrelu logit. logit_. logit_core gelu",
+        "threshold_core hardswish_core logsigmoid_core mish_core glu_core glu_core_backward relu6 relu6_. leaky_relu "
+        "leaky_relu_. elu elu_. selu. selu_. celu. celu_. hardtanh hardtanh_. softplus mish mish_. hardsigmoid "
+        "hardsigmoid_. hardswish hardswish_. softsign tanhshrink softshrink hardshrink. threshold threshold_. logsigmoid "
+        "glu prelu. rrelu logit. logit_. logit_core gelu",
     "attention":
         "scaled_dot_product_attention dropout_attention scaled_dot_product_attention_backward dropout_attention_backward",
     "bessel":

@@ -131,6 +131,21 @@ def logsigmoid_backward(v, g, x):
     return g * v.sigmoid(-x)
 
 
+@define()
+def mish(v, x):
+    e = v.exp(v.clamp(x, -INF, 20))
+    n = e * (e + 2)
+    return x * (n / (n + 2))
+
+
+@define()
+def mish_backward(v, g, x):
+    c = v.clamp(x, -INF, 20)
+    e = v.exp(c)
+    n = e * (e + 2)
+    return g * (n / (n + 2) + c * (4 * e * (e + 1)) / ((n + 2) * (n + 2)))
+
+
 @define("f")
 def sigmoid_backward(v, g, out):
     return g * ((1 - out) * out)

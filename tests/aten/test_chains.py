@@ -131,7 +131,7 @@ def steps_of_backward(name, monkeypatch):
     monkeypatch.setattr(chains._Builder, "finish", lambda self, outputs: seen.append(list(self.steps)) or finish(self, outputs))
     op, args = call(name, "float32")
     xs = [a.requires_grad_() for a in args if hasattr(a, "dtype")]
-    numbers = [a for a in args if not hasattr(a, "dtype")]
+    numbers = [a for a in op.schema.bind(args, {}, op.name) if not hasattr(a, "dtype")]
     chains.Backward(op, (*xs, *numbers)).exists(xs)
     return [chains._NAMES[code] for _, code, *_ in seen[-1]]
 
@@ -147,6 +147,26 @@ def steps_of_backward(name, monkeypatch):
 )
 def test_gradients_of_a_difference_are_one_loop_and_its_negation(name, loop, monkeypatch):
     assert steps_of_backward(name, monkeypatch) == [loop, "neg"]
+
+
+def test_mish_and_its_gradient_are_a_loop_each(monkeypatch):
+    x = "input", 0
+    e = "exp", ("clamp", x, -math.inf, 20.0)
+    n = "mul", e, ("add", e, 2)
+    assert whole_loop(("mul", x, ("div", n, ("add", n, 2)))) == ("mish", [x])
+    assert steps_of_backward("mish", monkeypatch) == ["mish_backward"]
+
+
+@pytest.mark.parametrize(("dtype", "digits"), [("float32", 4e-7), ("float64", 4e-15)])
+def test_mish_has_all_digits(dtype, digits):
+    x = np.linspace(-80, 80, 20001).astype(dtype).astype("f8")
+    softplus = np.where(x > 20, x, np.log1p(np.exp(np.minimum(x, 20))))
+    tanh = np.tanh(softplus)
+    leaf = from_numpy(x).to(getattr(dtypes, dtype)).requires_grad_()
+    value = registry["mish"](leaf)
+    np.testing.assert_allclose(value.detach().numpy(), x * tanh, rtol=digits)
+    (slope,) = autograd.grad(value, leaf, value.detach() * 0 + 1)
+    np.testing.assert_allclose(slope.numpy(), tanh + x * (1 - tanh * tanh) / (1 + np.exp(-x)), rtol=0, atol=digits)
 
 
 def test_of_loops_that_compute_the_same_the_one_of_fewest_operands_runs():

@@ -18,7 +18,7 @@ from inductor.ir.flat_rows import flat_rows
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Stage, Statement, Store
 from inductor.ir.narrow import narrowed
-from inductor.ir.nodes import HALF, Node, loads, walk
+from inductor.ir.nodes import Node, loads, walk
 from inductor.ir.segments import segments
 
 POINT_BLOCK = 8192  # elements of the vector axis in a unit
@@ -36,9 +36,8 @@ class NestWriter(FlatWriter, AsideWriter):
     def __init__(self, kernel: Kernel, nest: Nest, name: str, buffers: dict[str, Buffer], hints: dict, ranges: dict, isa: Isa):
         if not nest.dims:
             nest = Nest((Dim("i0", as_expr(1)),), nest.stages)
-        moves = as_moves(nest, buffers)
-        self.raw = moves is not None  # halves are 16 bits
-        nest = narrowed(moves or nest, ranges)
+        nest, self.raw = as_moves(nest, buffers) or (nest, "")  # of which dtype elements are bits
+        nest = narrowed(nest, ranges)
         self.flat = flat_rows(nest, lambda e: choices.size(e, hints))
         nest = self.flat.nest if self.flat else nest
         self.nest, self.name, self.buffers, self.hints, self.isa = nest, name, buffers, hints, isa
@@ -280,7 +279,7 @@ class NestWriter(FlatWriter, AsideWriter):
     def memory(self, buffer: str) -> str:
         """The type of a buffer's elements."""
         dtype = self.buffers[buffer].dtype
-        return MEMORY[RAW if self.raw and dtype in HALF else dtype]
+        return MEMORY[RAW[dtype] if dtype == self.raw else dtype]
 
     def declarations(self) -> list[str]:
         lines = [

@@ -1,0 +1,69 @@
+"""Bools that are made of bools are computed as bytes; what selects among narrow elements is the bytes of a mask in memory."""
+
+import pytest
+
+import weft
+from inductor import compile as pipeline
+from inductor.codegen import cpp
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+@pytest.fixture
+def sources(monkeypatch):
+    """The texts of all kernels that are made."""
+    made, render = [], cpp.render
+    monkeypatch.setattr(pipeline.cpp, "render", lambda *args, **kw: made.append(render(*args, **kw)) or made[-1])
+    return lambda: "".join(text.partition(cpp.EXPORT)[2] for text in made)
+
+
+FUNCTIONS = {
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: weft.logical_or(a, b),
+    "xor": lambda a, b: a ^ b,
+    "not": lambda a, b: ~a,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "several": lambda a, b: weft.logical_not(a & ~b) | (a == True),  # noqa: E712
+    "turned": lambda a, b: a.t().logical_xor(b.t()),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_bools_of_bools_are_bytes(name, sources):
+    f = FUNCTIONS[name]
+    a, b = weft.randint(0, 2, (9, 37)).bool(), weft.randint(0, 2, (9, 37)).bool()
+    assert weft.equal(weft.compile(f, fullgraph=True)(a, b), f(a, b))
+    assert "w_b8" not in sources()
+
+
+def test_bytes_in_memory_may_be_any():
+    a = weft.tensor([2, 0, 1, 255], dtype=weft.uint8).view(weft.bool)
+    b = weft.tensor([True, True, False, True])
+    for f in FUNCTIONS.values():
+        if f is not FUNCTIONS["turned"]:
+            assert weft.compile(f, fullgraph=True)(a, b).tolist() == f(a, b).tolist()
+
+
+def test_bools_of_anything_else_are_not(sources):
+    x, a = weft.randn(50), weft.randint(0, 2, (50,)).bool()
+    f = lambda x, a: (x > 0) & a
+    assert weft.equal(weft.compile(f, fullgraph=True)(x, a), f(x, a))
+    assert "w_b8" in sources()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int8", "int16"])
+def test_a_mask_selects_narrow_elements_by_its_bytes(dtype, sources):
+    x = weft.randint(-9, 9, (9, 37)).to(getattr(weft, dtype))
+    a = weft.randint(0, 3, (37,)).to(weft.uint8).view(weft.bool)
+    f = lambda x, a: weft.masked_fill(x, a, 7)
+    assert weft.equal(weft.compile(f, fullgraph=True)(x, a), f(x, a))
+    assert "w_select(w_read<unsigned char, L>(" in sources()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_wide_elements_are_selected_by_lanes_of_their_own_size(dtype, sources):
+    x = weft.randint(-9, 9, (9, 37)).to(getattr(weft, dtype))
+    f = lambda x: weft.where(x < 0, 0, x)
+    assert weft.equal(weft.compile(f, fullgraph=True)(x), f(x))
+    assert "w_select((" in sources()

@@ -116,7 +116,8 @@ def _sections() -> dict[str, tuple[tuple[str, ...], str]]:
 @cache
 def _own_text() -> str:
     native = Path(aten.__file__).parent / "native"
-    parts = (native / "lanes.h", native / "scalar_functions.h", Path(__file__).parent / "vector.h")
+    own = Path(__file__).parent
+    parts = (native / "lanes.h", native / "scalar_functions.h", own / "vector.h", own / "transpose.h")
     return "".join(part.read_text() for part in parts)
 
 

@@ -15,12 +15,13 @@ from typing import Any
 from aten import _native, chains
 from aten._native import Tensor
 from aten.autograd import products
+from aten.autograd.inplace import Path, lies_otherwise, shows_again
 from aten.autograd.record import Backward
 from aten.fx.node import map_arg
 from aten.meta import Meta, known_equal
 from aten.op import Op, node_name, ops
 from aten.transforms.trace import TraceLevel, make_fx
-from aten.transforms.tracer import below, meta_argument, meta_of_call, opened
+from aten.transforms.tracer import CUT, Cell, Tracer, below, meta_argument, meta_of_call, opened
 
 
 class _WholeBackward:
@@ -85,6 +86,33 @@ class ExactLevel(TraceLevel):
         inputs = tuple([a if self.own(a) else None for a in args])
         kept = tuple([self.keep(s, outputs) for s in saved])
         self.note(node_name(op.name), _WholeBackward(self, backward), inputs, outputs, kept)
+
+    def _put(self, cell: Cell, chain: tuple, new: Tracer) -> Any:
+        """A write through a view has one Node, as in eager: gradients of the root are first laid out as the root is."""
+        base = self.make(cell.payload, cell.meta)
+        plain = all(op.put_fn is not None and op.name not in CUT and not shows_again(op, args) for op, args in chain)
+        if not plain or not self.recorded((base, new)):
+            return super()._put(cell, chain, new)
+        before = _native.set_grad_enabled(False)
+        try:
+            payload = super()._put(cell, chain, new)
+        finally:
+            _native.set_grad_enabled(before)
+        if self.edge_of(payload) is not None:  # what was written is all of the root: its history is another
+            with opened(self):
+                payload = self.read(ops.alias(self.make(payload, cell.meta)))
+            self.set_edge(payload, None)
+        path, out = Path(list(chain)), self.make(payload, cell.meta)
+
+        def backward(node: Any, grads: tuple) -> tuple:
+            needs, g = node.needs, grads[0]
+            if lies_otherwise(g, cell.meta):
+                laid_out = ops.empty_strided(list(g.shape), list(cell.meta.strides), dtype=g.dtype, device=g.device)
+                g = ops.copy(laid_out, g)
+            return (path.outside(g) if needs[0] else None, path.inside(g) if needs[1] else None)
+
+        self.note("CopySlices", _WholeBackward(self, backward), (base, new), (out,), ())
+        return payload
 
     def whole(self, op: Op, public: tuple) -> Any:
         """The call as one node; its tensor."""

@@ -12,7 +12,7 @@ from aten.meta import Meta
 from aten.op import ops
 
 
-class _Path:
+class Path:
     """How a view is made from its root: by replaying view ops, and back by their `put` rules."""
 
     def __init__(self, steps: list[tuple[Any, tuple[Any, ...]]]):
@@ -86,12 +86,12 @@ def _follows(root: Tensor, steps: list[tuple[Any, tuple[Any, ...]]], view: Tenso
     return meta == Meta.of(view)
 
 
-def _shows_twice(op: Any, args: tuple[Any, ...]) -> bool:
+def shows_again(op: Any, args: tuple[Any, ...]) -> bool:
     """Whether a view op may show an element more than once."""
     return op.name in ("as_strided", "expand") or (op.name == "unfold" and args[1] > args[2])
 
 
-def _path(view: Tensor) -> tuple[Tensor, _Path | _Places]:
+def _path(view: Tensor) -> tuple[Tensor, Path | _Places]:
     """The root of a view, and how the view is made from it."""
     steps: list[tuple[Any, tuple[Any, ...]]] = []
     root, relaid, plain = view, False, True
@@ -99,11 +99,11 @@ def _path(view: Tensor) -> tuple[Tensor, _Path | _Places]:
         root, op, args = root._view_of
         steps.append((op, args))
         relaid = relaid or _native.is_relaid(root)
-        plain = plain and op.put_fn is not None and not _shows_twice(op, args)
+        plain = plain and op.put_fn is not None and not shows_again(op, args)
     steps.reverse()
     if not plain or (relaid and not _follows(root, steps, view)):
         return root, _Places(root, view)
-    return root, _Path(steps)
+    return root, Path(steps)
 
 
 def _assign(target: Tensor, result: Tensor) -> None:
@@ -141,7 +141,7 @@ def rewrite(target: Tensor, result: Tensor) -> None:
 
     def copy_slices(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         needs, g = node.needs, grads[0]
-        if g.stride() != layout.strides and 0 not in layout.strides:  # the views on the way are views of this layout alone
+        if lies_otherwise(g, layout):
             g = ops.copy(_native.empty(list(layout.sizes), g.dtype, g.device, list(layout.strides)), g)
         return (path.outside(g) if needs[0] else None, path.inside(g) if needs[1] else None)
 
@@ -152,6 +152,11 @@ def rewrite(target: Tensor, result: Tensor) -> None:
         if not view.requires_grad:
             refresh(view)
         view = view._view_of[0]
+
+
+def lies_otherwise(g: Any, layout: Meta) -> bool:
+    """Whether a gradient of the root of views is to be copied first: the views on the way are views of this layout alone."""
+    return g.stride() != layout.strides and 0 not in layout.strides
 
 
 def refresh(view: Tensor) -> None:
@@ -167,4 +172,4 @@ def refresh(view: Tensor) -> None:
 
 _native.set_view_refresher(refresh)
 
-__all__ = ["record_inplace", "refresh", "rewrite"]
+__all__ = ["Path", "lies_otherwise", "record_inplace", "refresh", "rewrite", "shows_again"]

@@ -338,3 +338,23 @@ def test_a_norm_whose_factors_are_a_part_of_what_it_norms():
         x = weft.linspace(-1, 2, 28, dtype=weft.float64).reshape(4, 7).requires_grad_()
         found.append(weft.autograd.grad(g(x), x, weft.ones(4, 7, dtype=weft.float64))[0])
     assert found[0].equal(found[1])
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("write", [lambda v, y: v[..., 0].copy_(y * 0.7), lambda v, y: v.transpose(1, 2)[:, 2:].mul_(y)])
+def test_a_gradient_is_laid_out_as_what_was_written_through_a_view(write, dynamic):
+    """The order in which the gradient of what was written is summed follows the layout of the whole, not that of a gradient."""
+    weft.manual_seed(0)
+    x, y = weft.randn(2, 7, 7, 33).transpose(0, -1), weft.randn(())
+    seeds = [weft.randn(33, 7, 7, 2), weft.randn(2, 7, 7, 33).transpose(0, -1)]
+
+    def f(x, y):
+        v = x.clone()
+        write(v, y)
+        return v, 1.5 - v
+
+    found = []
+    for g in (f, weft.compile(f, fullgraph=True, dynamic=dynamic or None, options={"exact": True})):
+        own = [x.clone().requires_grad_(), y.clone().requires_grad_()]
+        found.append(weft.autograd.grad(g(*own), own, seeds))
+    assert all((bits(a) == bits(b)).all() for a, b in zip(*found, strict=True))

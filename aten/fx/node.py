@@ -269,4 +269,9 @@ def may_raise(node: Node) -> bool:
     val = node.meta.get("val")
     if is_absent(getattr(val, "device", None)):
         return True
-    return op.name in _DIVISIONS and val is not None and not val.dtype.is_floating_point
+    return op.name in _DIVISIONS and val is not None and not val.dtype.is_floating_point and not _is_nonzero(node.args[1])
+
+
+def _is_nonzero(divisor: Any) -> bool:
+    """Whether an argument is a number, and not 0."""
+    return type(divisor) in (int, float, bool) and divisor != 0

@@ -104,8 +104,23 @@ template <class F> WEFT_INLINE F vm_trunc(F x) { return vm_round_mode<11>(x); }
 
 //@ minmax: base
 // NaN if either is NaN (as maximum/minimum of PyTorch), +0 and -0 compare equal: the first is returned.
-template <class F> WEFT_INLINE F vm_max(F x, F y) { return x != x ? x : y <= x ? x : y; }
-template <class F> WEFT_INLINE F vm_min(F x, F y) { return x != x ? x : y >= x ? x : y; }
+// `a > b ? a : b` is one instruction, and b where either is NaN.
+template <class F> WEFT_INLINE F vm_max(F x, F y) { return y != y ? y : y > x ? y : x; }
+template <class F> WEFT_INLINE F vm_min(F x, F y) { return y != y ? y : y < x ? y : x; }
+#ifdef __AVX512F__
+WEFT_INLINE f32x16 vm_max(f32x16 x, f32x16 y) {
+  return __builtin_ia32_maxps512_mask(y, x, y, __builtin_ia32_cmpps512_mask(y, y, 7, -1, 4), 4);
+}
+WEFT_INLINE f32x16 vm_min(f32x16 x, f32x16 y) {
+  return __builtin_ia32_minps512_mask(y, x, y, __builtin_ia32_cmpps512_mask(y, y, 7, -1, 4), 4);
+}
+WEFT_INLINE f64x8 vm_max(f64x8 x, f64x8 y) {
+  return __builtin_ia32_maxpd512_mask(y, x, y, __builtin_ia32_cmppd512_mask(y, y, 7, -1, 4), 4);
+}
+WEFT_INLINE f64x8 vm_min(f64x8 x, f64x8 y) {
+  return __builtin_ia32_minpd512_mask(y, x, y, __builtin_ia32_cmppd512_mask(y, y, 7, -1, 4), 4);
+}
+#endif
 
 //@ lookup: base
 #ifdef __AVX512VL__

@@ -21,7 +21,7 @@ from aten.records import record
 FLAGS = (
     "-std=c++17", "-O3", "-fno-tree-vectorize", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv",
     "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-fno-semantic-interposition",
-    "-fasynchronous-unwind-tables", "-fcf-protection=none", "-w",
+    "-fasynchronous-unwind-tables", "-fcf-protection=none", "-w", "-falign-loops=64",
 )  # fmt: skip
 LINK = ("-shared", "-fPIC", "-nostdlib")
 

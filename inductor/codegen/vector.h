@@ -171,6 +171,7 @@ template <> struct w_mem<w_b8> {
 #ifdef __AVX512BW__  // of a comparison's own lanes bytes are made at once: by way of masks processors of AMD take half as long again
     if constexpr (sizeof(M) == 64 && w_lanes<M> == 8) return w_cut<unsigned char>(m & 1);
 #endif
+    if constexpr (sizeof(w_elem<M>) < sizeof(int)) return w_cut<unsigned char>(m & 1);
     if constexpr (sizeof(w_elem<M>) != sizeof(int)) return down(w_mask(m));
 #if defined(__AVX512VL__) && defined(__BMI2__)
     if constexpr (sizeof(M) == 32) {  // eight bits, a byte each: fewer instructions than from lanes of 32 bits

@@ -3,6 +3,8 @@
 import pytest
 
 import weft
+from inductor import compile as pipeline
+from inductor.codegen import cpp
 
 F = weft.nn.functional
 POOLS = {
@@ -31,3 +33,37 @@ def test_the_first_nan_is_the_largest(name, dtype):
 
     got, expected = run(weft.compile(lambda x: pool(x * 1), fullgraph=True)), run(lambda x: pool(x * 1))
     assert all(a.tolist() == b.tolist() for a, b in zip(got, expected))
+
+
+VALUES = {
+    "max_pool1d": (lambda x: F.max_pool1d(x, 3, 2), (2, 9)),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 3, 1, 1), (2, 2, 7, 37)),
+    "dilated": (lambda x: F.max_pool2d(x, 2, 1, 0, 2), (1, 2, 7, 7)),
+    "max_pool3d": (lambda x: F.max_pool3d(x, 2, 2, ceil_mode=True), (1, 2, 5, 5, 5)),
+    "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, (3, 2)), (1, 2, 9, 8)),
+    "empty": (lambda x: F.max_pool2d(x, 2), (0, 2, 7, 7)),
+    "columns_apart": (lambda x: F.max_pool2d(x.transpose(-1, -2), 2), (2, 3, 6, 40)),
+}
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64, weft.bfloat16], ids=str)
+@pytest.mark.parametrize("name", VALUES)
+def test_values_alone_are_those_of_eager(name, dtype):
+    pool, sizes = VALUES[name]
+    weft.manual_seed(1)
+    x = weft.randint(-2, 3, sizes).to(dtype)
+    x = weft.where(weft.rand(sizes) < 0.3, -x, x)  # zeros of both signs, of which the first is taken
+    x[weft.rand(sizes) < 0.1] = float("nan")
+    weft.compiler.reset()
+    got, expected = weft.compile(pool, fullgraph=True)(x), pool(x)
+    assert got.dtype == expected.dtype and str(got.tolist()) == str(expected.tolist())
+
+
+def test_places_that_nobody_asks_for_are_not_computed(monkeypatch, own_cache):
+    made, render = [], cpp.render
+    monkeypatch.setattr(pipeline.cpp, "render", lambda *args, **kw: made.append(render(*args, **kw)) or made[-1])
+    x = weft.randn(2, 3, 9, 9)
+    assert weft.equal(weft.compile(lambda x: F.max_pool2d(x, 3, 1), fullgraph=True)(x), F.max_pool2d(x, 3, 1))
+    (text,) = made
+    text = text.partition(cpp.EXPORT)[2]
+    assert "vm_max" in text and "w_select(" not in text

@@ -183,6 +183,12 @@ def fills_and_writes(size: Expr) -> bool:
     return size.is_const and size.value >= LONG_LINE
 
 
+def writes_diagonal(sizes: Sequence[Expr], diagonal: Sequence[Expr]) -> bool:
+    """Whether a result that nothing is computed of is copied, and its diagonal written behind that, rather than each element asked
+    whether it lies on it: short diagonals (diag_embed of bfloat16 [175,105]: 53 us instead of 117)."""
+    return size(prod_(diagonal), {}) * LONG_LINE <= size(prod_(sizes), {})
+
+
 def unrolls_extreme(sizes: tuple[Expr, ...], dims: tuple[int, ...], loads: list[Node]) -> bool:
     """Whether an extreme and its place are compared element by element: of the few elements of a window, where lanes are windows
     that begin up to four elements apart (max_pool2d with places, 2x2 of [8,64,56,56]: in two loops over rows of two elements

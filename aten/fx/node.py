@@ -255,6 +255,11 @@ def is_absent(device: Device | None) -> bool:
     return device is not None and device.type == "cuda" and (device.index or 0) >= _native.device_count("cuda")
 
 
+def is_final(node: Node) -> bool:
+    """Whether nobody but the caller of the graph reads a node's result."""
+    return all(user.op == "output" for user in node.users)
+
+
 def may_raise(node: Node) -> bool:
     """Whether the values of its arguments may make the op fail: an index out of range, an integer divided by zero, a
     singular matrix; or a device that is not there. Then it is run though nobody reads its result. A composite may hold any

@@ -11,7 +11,7 @@ from inductor.codegen.cpp_moves import RAW, as_moves
 from inductor.codegen.cpp_reduce import indent
 from inductor.codegen.cpp_values import runs
 from inductor.codegen.cpp_vector import COMPUTED, MAX_LANES, MEMORY, VIRTUAL_LANES, WIDTH, Isa, symbol_lines
-from inductor.codegen.kernel import Plan, Scope, extent, plan, values_of, work_of
+from inductor.codegen.kernel import Plan, Scope, extent, piece_of_column, plan, values_of, work_of
 from inductor.ir import scalar
 from inductor.ir.buffer import ITEMSIZE, Buffer, Kernel
 from inductor.ir.flat_rows import flat_rows
@@ -116,10 +116,12 @@ class NestWriter(FlatWriter, AsideWriter):
         if self.plan.mode != "point":
             return None
         votes: dict[str, int] = {}
+        narrow = piece_of_column(self.nest, self.plan.axis)
         for stage in self.nest.stages:
             for n in loads(values_of(stage)):
-                least = choices.least_tiled(ITEMSIZE[self.buffers[n.buffer].dtype], self.only_moves)
+                few = choices.least_tiled(ITEMSIZE[self.buffers[n.buffer].dtype], self.only_moves)
                 for d in self.plan.outer:
+                    least = 2 if d is narrow else few
                     if self.transposed(n, d) and min(map(self.size_hint, (d.size, self.plan.axis.size))) >= least:
                         votes[d.name] = votes.get(d.name, 0) + 1
         best = max(votes, key=lambda name: votes[name], default=None)
@@ -216,7 +218,8 @@ class NestWriter(FlatWriter, AsideWriter):
         """The call that turns a tile from memory to memory, where a nest does nothing else: by way of a tile of its own it writes
         all twice (int64 [1000,260]: 94 us instead of 50)."""
         s = self.nest.statements[0]
-        if not self.only_moves or self.streams(s):
+        interleaved = piece_of_column(self.nest, self.plan.axis) is self.tiled
+        if not self.only_moves or (self.streams(s) and not interleaved):
             return None
         v, u, n = self.plan.axis.name, self.tiled.name, s.value
         to, index = self.simplified(s.index), self.simplified(n.index)
@@ -224,12 +227,14 @@ class NestWriter(FlatWriter, AsideWriter):
         as_it_is = self.memory(n.buffer) == self.memory(s.buffer)
         if not as_it_is or step is not ONE or across is None or not self.transposed(n, self.tiled):
             return None
-        if all(choices.far_apart(e, ITEMSIZE[s.dtype]) for e in (across, coefficient(index, v))):
+        if not interleaved and all(choices.far_apart(e, ITEMSIZE[s.dtype]) for e in (across, coefficient(index, v))):
             return None
         first = {v: sym("first"), u: sym("first_row")}
         source = f"b{self.argument(n.buffer)} + {self.address(substitute(index, first))}, {self.expr(coefficient(index, v))}"
-        place = f"b{self.argument(s.buffer)} + {self.address(substitute(to, first))}, {self.expr(across)}"
-        return f"w_transposed<L>({place}, {source}, last_row - first_row, last - first);"
+        place = f"b{self.argument(s.buffer)} + {self.address(substitute(to, first))}"
+        if interleaved:
+            return f"w_interleaved<{across}, L>({place}, {source}, last_row - first_row);"
+        return f"w_transposed<L>({place}, {self.expr(across)}, {source}, last_row - first_row, last - first);"
 
     def tile_rows(self) -> None:
         """The rows of a tile; what is read across them has been transposed into tiles of its own first."""
@@ -419,7 +424,9 @@ class NestWriter(FlatWriter, AsideWriter):
         index = self.simplified(s.index)
         step = coefficient(index, self.plan.axis.name)
         names = self.indirect(s.where)
-        if s.kind == "replace":
+        if s.kind == "replace" and names is not None and step is not None:
+            self.scopes[-1].lines.append(f"w_scatter(b{k} + {self.address(index, names)}, {self.expr(step)}, {value}, n);")
+        elif s.kind == "replace":
             self.scopes[-1].lines.append(f"w_scatter_at(b{k}, {self.vector_index(index, s.where)}, {value}, n);")
         elif names is not None and step is not None and step.is_const and step.value == 1:
             at = f"b{k} + {self.address(index, names)}"

@@ -68,3 +68,34 @@ template <int L, class T> static void w_turn_back(T *p, long stride, const T *ti
     }
   }
 }
+// to[i * C + j] = p[j * stride + i] for i < rows, j < C: a few columns side by side, of which every register has some of all.
+template <int C, int PART, class V, class T, int... K> W_INLINE V w_side_by_side(const V *v, w_pack<T, K...>) {
+  constexpr int L = w_lanes<V>, first = PART * L;  // element K is of row (first + K) / C, column (first + K) % C
+  const V x = __builtin_shufflevector(v[0], v[1], ((first + K) % C < 2 ? (first + K) / C + (first + K) % C * L : 0)...);
+  if constexpr (C == 2) return x;
+  else {
+    const V y = __builtin_shufflevector(v[2], v[C - 1], ((first + K) % C < 2 ? 0 : (first + K) / C + ((first + K) % C - 2) * L)...);
+    return __builtin_shufflevector(x, y, ((first + K) % C < 2 ? K : L + K)...);
+  }
+}
+template <int C, int PART, class R, class V, class P> W_INLINE void w_write_parts(R *to, const V *v, P lanes) {
+  if constexpr (PART < C) {
+    w_write(to + PART * w_lanes<V>, w_side_by_side<C, PART>(v, lanes), w_all{});
+    w_write_parts<C, PART + 1>(to, v, lanes);
+  }
+}
+template <int C, int L, class T> static void w_interleaved(T *to, const T *p, long stride, long rows) {
+  typedef w_raw<T> R;
+  long i = 0;
+  for (; i + L <= rows; i += L) {
+    w_vec<R, L> v[C];
+    _Pragma("GCC unroll 4") for (int j = 0; j < C; j++) v[j] = w_read<R, L>(p + j * stride + i, w_all{});
+#ifdef __clang__
+    w_write_parts<C, 0>((R *)to + i * C, v, __make_integer_seq<w_pack_of, int, L>{});
+#else
+    w_write_parts<C, 0>((R *)to + i * C, v, w_pack<int, __integer_pack(L)...>{});
+#endif
+  }
+  for (; i < rows; i++)
+    for (int j = 0; j < C; j++) ((R *)to)[i * C + j] = ((const R *)p)[j * stride + i];
+}

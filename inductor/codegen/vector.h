@@ -546,8 +546,8 @@ template <int H, class V> W_INLINE V w_prefix(V v) {  // lane k becomes the sum 
 // Running values: lane k becomes carry op x[0] op … op x[k] and carry the last of them; products one after the other.
 template <class Op, class T, class V, class N> W_INLINE V w_scan(T &carry, V x, N n) {
   if constexpr (Op::doubling) {
-    const V y = w_prefix<1>(w_keep(n, x, V{})) + w_splat<V>(carry);
-    carry = y[w_lanes<V> - 1];
+    const V own = w_prefix<1>(w_keep(n, x, V{})), y = own + w_splat<V>(carry);
+    carry = own[w_lanes<V> - 1] + carry;  // as in the last lane of y, for which the next lanes would have to wait
     return y;
   }
   const unsigned m = w_wanted<w_lanes<V>>(n);

@@ -10,7 +10,7 @@ from typing import Any
 
 from aten import errors, settings
 from aten.fx.node import Node as FxNode
-from aten.fx.node import may_raise
+from aten.fx.node import is_final, may_raise
 from aten.fx.subgraph import SubGraph
 from aten.fx.symbols import binders
 from aten.meta import Meta
@@ -421,7 +421,7 @@ class GraphLowering:
         if n.target.name in choices.EXTREMES and any(a.meta["val"].requires_grad for a in n.all_input_nodes):
             return False  # a forward without a kernel would run eager, with a backward by ops
         several = isinstance(self.out, (tuple, list))
-        final = all(u.op == "output" for user in n.users for u in (user.users if several else (user,)))
+        final = all(map(is_final, n.users)) if several else is_final(n)
         sizes = self.sizes(self.out[0] if several else self.out)
         return choices.keeps_op(n.target.name, args, sizes, final, choices.few_ops(self.gm.graph))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from aten.fx.node import is_final
 from aten.symbolic.expr import ONE, ZERO, and_, as_expr, eq, ge, lt, max_, min_
+from inductor import choices
 from inductor.ir import nodes
 from inductor.ir.loops import loop_variables
 from inductor.ir.nodes import Node
@@ -148,8 +150,15 @@ def select_scatter(graph, x, src, dim, index):
 @lowering("diagonal_scatter")
 def diagonal_scatter(graph, x, src, offset=0, dim1=0, dim2=1):
     """x with a diagonal replaced by src."""
-    i = loop_variables(x.rank)
     dim1, dim2 = dim1 % x.rank, dim2 % x.rank
+    given = any(graph.gm.graph.outputs[o] is graph.node for _, o in graph.mutations)  # to an input, in one loop
+    if graph.device == "cpu" and is_final(graph.node) and not given and choices.writes_diagonal(x.sizes, src.sizes):
+        *others, along = loop_variables(src.rank)
+        rest = iter(others)
+        place = {dim1: along - min_(offset, 0), dim2: along + max_(offset, 0)}
+        where = [place[d] if d in place else next(rest) for d in range(x.rank)]
+        return graph.accumulated(x.body, x.sizes, x.dtype, src.sizes, (), where, src.body, "replace")
+    i = loop_variables(x.rank)
     at = [i[d] for d in range(x.rank) if d not in (dim1, dim2)]
     inside = graph.condition(eq(i[dim2] - i[dim1], as_expr(offset)), x.sizes)
     return Value(x.sizes, x.dtype, put(inside, src.load([*at, i[dim1] + min_(offset, 0)]), x.body))

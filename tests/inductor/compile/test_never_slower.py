@@ -354,7 +354,7 @@ def test_the_gradient_of_an_extreme_is_written_where_it_was_found(monkeypatch, d
     f = lambda x: weft.max(x * 2, dim)[0]
     g = -weft.zeros_like(f(x))
     g.view(-1)[::2] = 3.0
-    assert "w_scatter_at(" in sources(monkeypatch, f, x, then=lambda y: weft.autograd.grad(y, x, g))
+    assert "w_scatter" in sources(monkeypatch, f, x, then=lambda y: weft.autograd.grad(y, x, g))
     got, want = (weft.autograd.grad(fn(x), x, g)[0] for fn in (weft.compile(f), f))
     np.testing.assert_array_equal(got.float().numpy().view("i4"), want.float().numpy().view("i4"))
 

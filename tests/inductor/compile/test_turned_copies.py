@@ -13,6 +13,11 @@ CASES = [
     ((70, 33), (1, 0)),
     ((5, 300), (1, 0)),
     ((300, 5), (1, 0)),
+    ((2, 300), (1, 0)),
+    ((3, 37), (1, 0)),
+    ((4, 1000), (1, 0)),
+    ((3, 20, 31), (1, 2, 0)),
+    ((5, 2, 9, 70), (0, 2, 3, 1)),
     ((3, 7, 90, 20), (0, 2, 3, 1)),
     ((64, 9, 64), (2, 1, 0)),
     ((2, 64, 64, 64), (0, 3, 2, 1)),  # rows a power of two apart on both sides
@@ -53,3 +58,24 @@ def test_of_any_size(sources):
         x = numbers(shape, "float32")
         assert f(x).tolist() == x.t().tolist()
     assert "w_transposed<L>" in sources()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("columns", [2, 3, 4])
+def test_few_columns_are_put_side_by_side(columns, dtype, sources):
+    x = numbers((columns, 333), dtype)
+    f = lambda x: x[:, 1:].t().contiguous()
+    assert np.array_equal(weft.compile(f, fullgraph=True)(x).double().numpy(), f(x).double().numpy())
+    assert f"w_interleaved<{columns}, L>" in sources()
+
+
+def test_few_columns_that_are_computed_or_do_not_lie_side_by_side(sources):
+    x, y = numbers((3, 333), "float32"), weft.zeros(333, 5)
+
+    def f(x, y):
+        y[:, :3] = x.t()
+        return (x + 1).t().contiguous()
+
+    z = y.clone()
+    assert weft.equal(weft.compile(f, fullgraph=True)(x, y), f(x, z)) and weft.equal(y, z)
+    assert "w_interleaved" not in sources()

@@ -55,14 +55,20 @@ def _attention(needs: tuple, g: Any, saved: dict[str, Any]) -> list[Any] | None:
     return [x if need else None for x, need in zip(found, needs)] + [None]
 
 
-_DERIVED: dict[str, Callable[[tuple, Any, dict[str, Any]], list[Any] | None]] = {
-    "gelu": lambda needs, g, saved: [ops.gelu_gradient(g, saved["input"], saved["approximate"])],
-    "silu": lambda needs, g, saved: [ops.silu_gradient(g, saved["input"])],
-    "softmax": lambda needs, g, saved: [ops.softmax_gradient(g, saved["out"], saved["dim"], False)],
-    "log_softmax": lambda needs, g, saved: [ops.softmax_gradient(g, saved["out"], saved["dim"], True)],
-    "layer_norm": _norm(False),
-    "rms_norm": _norm(True),
-    "scaled_dot_product_attention": _attention,
+def _is_plain(x: Any) -> bool:
+    return not isinstance(x, Tensor) or meta_argument(x).is_contiguous()
+
+
+# The gradients of an op by one pass, and what is to lie row-major beside the gradient for eager to take it: elsewhere it takes the
+# vjp, whose result is laid out as its ops make it. "": anything.
+_DERIVED: dict[str, tuple[Callable[[tuple, Any, dict[str, Any]], list[Any] | None], str]] = {
+    "gelu": (lambda needs, g, saved: [ops.gelu_gradient(g, saved["input"], saved["approximate"])], "input"),
+    "silu": (lambda needs, g, saved: [ops.silu_gradient(g, saved["input"])], "input"),
+    "softmax": (lambda needs, g, saved: [ops.softmax_gradient(g, saved["out"], saved["dim"], False)], "out"),
+    "log_softmax": (lambda needs, g, saved: [ops.softmax_gradient(g, saved["out"], saved["dim"], True)], "out"),
+    "layer_norm": (_norm(False), "input"),
+    "rms_norm": (_norm(True), "input"),
+    "scaled_dot_product_attention": (_attention, ""),
 }
 
 
@@ -76,8 +82,11 @@ class ExactLevel(TraceLevel):
 
     def derive(self, backward: Backward, g: Any, saved: tuple) -> tuple:
         plan = backward.plan
-        rule = None if _native.is_grad_enabled() else _DERIVED.get(plan.op.name)
-        found = None if rule is None else rule(plan.needs, g, dict(zip(plan.names, saved)))
+        rule, of = _DERIVED.get(plan.op.name, (None, ""))
+        named = dict(zip(plan.names, saved))
+        if rule is None or _native.is_grad_enabled() or not all(_is_plain(t) for t in ((g, named[of]) if of else ())):
+            return super().derive(backward, g, saved)
+        found = rule(plan.needs, g, named)
         return super().derive(backward, g, saved) if found is None else tuple(found)
 
     def record_whole(self, op: Op, backward: Callable[..., Any], args: tuple, saved: tuple, out: Any) -> None:
@@ -229,7 +238,7 @@ def _chained(level: ExactLevel, op: Op, public: tuple) -> Any:
 
     def derived(node: Any, grads: tuple) -> list[Any]:
         graph = _derivatives(op, public, tuple([node.needs[i] for i in at]), grads[0].dtype)
-        given = dict(zip(at, _again(graph, (grads[0], *node.saved))))
+        given = dict(zip(at, _again(graph, (grads[0].contiguous(), *node.saved))))  # (a chain runs on what is row-major)
         return [given.get(i) for i in range(len(public))]
 
     level.record_whole(op, derived, public, tuple(tensors), out)

@@ -157,7 +157,7 @@ def _product_of_others(x: Any, dim: list[int], out: Any) -> Any:
         hidden = odd & ops.gt(zeros, 0) & ops.eq(sum(odd, dim, True), 1)  # the one element that is not finite sees zeros alone
         if len(dim) == x.ndim:
             hidden = hidden | ops.gt(zeros, 1)  # as in PyTorch, which does not look further
-        return where(hidden, 0.0, found)
+        return where(hidden & ops.isnan(out), 0.0, found)
     # What is differentiated further may not divide by zero: products of those before and of those after.
     last = [d for d in range(x.ndim) if d not in dim] + list(dim)
     flat = x.permute(last).flatten(x.ndim - len(dim))

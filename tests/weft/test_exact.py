@@ -358,3 +358,42 @@ def test_a_gradient_is_laid_out_as_what_was_written_through_a_view(write, dynami
         own = [x.clone().requires_grad_(), y.clone().requires_grad_()]
         found.append(weft.autograd.grad(g(*own), own, seeds))
     assert all((bits(a) == bits(b)).all() for a, b in zip(*found, strict=True))
+
+
+LAID_OUT = {
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "softmax": lambda x: x.softmax(1),
+    "log_softmax": lambda x: x.log_softmax(2),
+    "layer_norm": lambda x: F.layer_norm(x, (17,), x[0, 0]),
+    "rms_norm": lambda x: F.rms_norm(x, (2, 17)),
+    "scaled_dot_product_attention": lambda x: F.scaled_dot_product_attention(x, x, x),
+    "mish": F.mish,
+    "binary_cross_entropy": lambda x: F.binary_cross_entropy_with_logits(x, x * 0.5, reduction="none"),
+}
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("name", LAID_OUT)
+def test_gradients_are_laid_out_as_in_eager(name, columns):
+    """A sum of them, the gradient of what was broadcast here, has the order of their layout."""
+    weft.manual_seed(0)
+    x = weft.randn(17, 2, 7).transpose(0, -1)
+    x, seed, row = x if columns else x.contiguous(), weft.randn(17, 2, 7).transpose(0, -1), weft.randn(17)
+    found = []
+    for g in (LAID_OUT[name], weft.compile(LAID_OUT[name], fullgraph=True, options={"exact": True})):
+        own = x.clone().requires_grad_()
+        found += weft.autograd.grad(g(own), own, seed)
+    assert found[0].stride() == found[1].stride() and (bits(found[0]) == bits(found[1])).all()
+    found = []
+    f = lambda x, row: LAID_OUT[name](x * row)
+    for g in (f, weft.compile(f, fullgraph=True, options={"exact": True})):
+        own = [x.clone().requires_grad_(), row.clone().requires_grad_()]
+        found.append(weft.autograd.grad(g(*own), own, seed))
+    assert all((bits(a) == bits(b)).all() for a, b in zip(*found, strict=True))
+
+
+def test_the_gradient_of_a_product_of_zeros_of_both_signs():
+    x = weft.tensor([[-0.0, 0.0, 3.0], [-1.0, -0.0, 2.0]])
+    for product in (lambda x: x.prod(), lambda x: x.prod(0), lambda x: x.prod(1)):
+        same(product, x.requires_grad_())

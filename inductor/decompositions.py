@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +61,26 @@ def _in_turn(decompose: Callable[..., Any]) -> Callable[..., Any]:
         from aten.ops.pool import sums_in_order  # whose ops are declared on demand
 
         return sums_in_order(input, kernel, *rest)
+
+    return decomposed
+
+
+def _maxima_in_turn(decompose: Callable[..., Any]) -> Callable[..., Any]:
+    """Maxima of large windows whose places nobody asks for: those of rows, so that of equal ones it is the first of all, then those
+    of these down a column (5x5 of [8,16,64,64]: 207 us instead of 1005)."""
+
+    def decomposed(input: Any, kernel: Any, stride: Any, padding: Any, after: Any, dilation: Any, outs: Any, alone: bool) -> Any:
+        values, places = decompose(input, kernel, stride, padding, after, dilation, outs, alone)
+        if not (alone and choices.sums_in_turn(kernel) and on_cpu(input)):
+            return values, places
+        from aten.ops.pool import within_lowest
+
+        x = within_lowest(input, padding, after)
+        for d in reversed(range(len(kernel))):
+            dim, reach = x.ndim - len(kernel) + d, (outs[d] - 1) * stride[d] + 1
+            starts = [tap * dilation[d] for tap in range(kernel[d])]
+            x = functools.reduce(ops.maximum, [ops.slice(x, dim, at, at + reach, stride[d]) for at in starts])
+        return x, places
 
     return decomposed
 
@@ -147,5 +168,6 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     "truncated_quotient": lambda fn: lambda *args: NotImplemented,  # (decomposed it is two divisions)
     "image_of_columns": _if_dense,
     "window_sums": _in_turn,
+    "window_maxima": _maxima_in_turn,
     "unfold_backward": lambda fn: _unless_on_cpu(windows_added),
 }

@@ -121,7 +121,8 @@ def _max_pool(n: int) -> None:
         kernel, stride, padding, dilation, out, after = _prepare(
             "max_pool1d()" if direct else f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode
         )
-        values, places = window_maxima(_watched(input), kernel, stride, padding, after, dilation, out)
+        alone = not return_indices and not (input.requires_grad and _native.is_grad_enabled())
+        values, places = window_maxima(_watched(input), kernel, stride, padding, after, dilation, out, alone)
         return (values, places) if return_indices else values
 
 
@@ -129,14 +130,15 @@ _WINDOWS = "int[] kernel, int[] stride, int[] padding"
 
 
 @op(
-    f"window_maxima(Tensor input, {_WINDOWS}, int[] after, int[] dilation, int[] outs) -> (Tensor values, Tensor places)",
+    f"window_maxima(Tensor input, {_WINDOWS}, int[] after, int[] dilation, int[] outs, bool alone=False)"
+    " -> (Tensor values, Tensor places)",
     tags=["fused", "function_only", "hidden"],
 )
 def window_maxima(
-    input: Meta, kernel: list[Any], stride: list[Any], padding: list[Any], after: list[Any], dilation: list[Any], outs: list[Any]
+    input: Meta, kernel: list, stride: list, padding: list, after: list, dilation: list, outs: list, alone: bool
 ) -> tuple[Meta, Meta]:
     """The largest elements of the windows of the last dims, which have so much padding before and behind, and their places in those
-    dims taken as one."""
+    dims taken as one. `alone`: the places are not expected to be read."""
     values = input.like(sizes=(*input.sizes[: len(input.sizes) - len(outs)], *outs))
     return values, values.like(dtype=dtypes.int64)
 
@@ -153,11 +155,15 @@ def window_maxima_backward(
     return grad.like(sizes=(*grad.sizes[: len(grad.sizes) - len(sizes)], *sizes))
 
 
-@window_maxima.decompose
-def _(input, kernel, stride, padding, after, dilation, outs):
+def within_lowest(input: Any, padding: list[int], after: list[int]) -> Any:
+    """An image with so many of the lowest of all numbers around it."""
     floating, bits = input.dtype.is_floating_point, 8 * input.dtype.itemsize - 1
-    low = -math.inf if floating else -(1 << bits) * input.dtype.is_signed
-    flat = _flat_windows(padded(input, padding, after, low), kernel, stride, dilation, outs)
+    return padded(input, padding, after, -math.inf if floating else -(1 << bits) * input.dtype.is_signed)
+
+
+@window_maxima.decompose
+def _(input, kernel, stride, padding, after, dilation, outs, alone):
+    flat = _flat_windows(within_lowest(input, padding, after), kernel, stride, dilation, outs)
     values, at = ops.max_dim(flat, -1)
     return values, _image_positions(at, list(input.shape[-len(outs) :]), kernel, stride, padding, dilation, outs)
 

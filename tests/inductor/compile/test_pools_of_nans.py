@@ -42,6 +42,11 @@ VALUES = {
     "max_pool3d": (lambda x: F.max_pool3d(x, 2, 2, ceil_mode=True), (1, 2, 5, 5, 5)),
     "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, (3, 2)), (1, 2, 9, 8)),
     "empty": (lambda x: F.max_pool2d(x, 2), (0, 2, 7, 7)),
+    "large": (lambda x: F.max_pool2d(x, 5, 1, 2), (2, 2, 9, 37)),
+    "large_ceil": (lambda x: F.max_pool2d(x, (5, 3), 2, 1, ceil_mode=True), (2, 2, 10, 38)),
+    "large_dilated": (lambda x: F.max_pool2d(x, 3, 2, 1, 2), (2, 2, 12, 23)),
+    "large_of_three": (lambda x: F.max_pool3d(x, 3, 2, 1), (2, 2, 7, 6, 20)),
+    "computed": (lambda x: F.max_pool2d(x * 2, 3, 1, 1) + 1, (2, 2, 9, 37)),
     "columns_apart": (lambda x: F.max_pool2d(x.transpose(-1, -2), 2), (2, 3, 6, 40)),
 }
 
@@ -67,3 +72,22 @@ def test_places_that_nobody_asks_for_are_not_computed(monkeypatch, own_cache):
     (text,) = made
     text = text.partition(cpp.EXPORT)[2]
     assert "vm_max" in text and "w_select(" not in text
+
+
+def test_maxima_of_large_windows_are_taken_in_turn(monkeypatch, own_cache):
+    made, render = [], cpp.render
+    monkeypatch.setattr(pipeline.cpp, "render", lambda *args, **kw: made.append(render(*args, **kw)) or made[-1])
+    x = weft.randn(2, 3, 40, 64)
+    assert weft.equal(weft.compile(lambda x: F.max_pool2d(x, 5), fullgraph=True)(x), F.max_pool2d(x, 5))
+    x.requires_grad_()  # then places are kept, and values found on the way to them
+    compiled = weft.compile(lambda x: F.max_pool2d(x, 5), fullgraph=True)
+    assert weft.equal(weft.autograd.grad(compiled(x).sum(), x)[0], weft.autograd.grad(F.max_pool2d(x, 5).sum(), x)[0])
+    texts = [text.partition(cpp.EXPORT)[2] for text in made]
+    assert 0 < texts[0].count("vm_max") < 24 and "w_select(" not in texts[0]
+    assert not any("vm_max" in text for text in texts[1:])
+
+
+def test_gradients_by_transforms_know_the_places():
+    f = lambda x: F.max_pool2d(x, 3, 1).sum()
+    x = weft.randint(0, 3, (1, 1, 6, 9)).float()  # several of a window are the largest
+    assert weft.equal(weft.compile(weft.func.grad(f))(x), weft.func.grad(f)(x))

@@ -14,16 +14,17 @@ namespace weft_gemm {
 namespace {
 
 // ---------------------------------------------------------------------------------------------- results
-// The `store` of plain results; env is a WeftGemmOutput.
-template <typename T, typename S>
+// The `store` of plain results; env is a WeftGemmOutput. With `one_bias` every element has the same.
+template <typename T, bool one_bias, typename S>
 void store_row(const WeftGemmOutput &o, S *to, const S *bias, i64 cols, const T *sums) {
   Vec<T> alpha = splat<T>(o.alpha), beta = splat<T>(o.beta);
+  const Vec<T> same = one_bias && bias ? splat<T>(one(bias, T())) : Vec<T>{};
   for (i64 j = 0; j < cols; j += lanes<T>) {
     i64 n = smaller(cols - j, lanes<T>);
     auto read = [&](const S *p) { return n == lanes<T> ? load(p, T()) : load_part<T>(p, n); };
     Vec<T> v = *(const VecU<T> *)(sums + j);
     if (o.alpha != 1) v *= alpha;
-    if (bias) v += read(bias + j);
+    if (bias) v += one_bias ? same : read(bias + j);
     if (o.beta != 0) v += beta * read(to + j);
     if (n == lanes<T>) store(to + j, v);
     else store_part(to + j, v, n);
@@ -38,11 +39,12 @@ void store_plain(const void *env, i64 batch, i64 row, i64 rows, i64 col, i64 col
     typedef decltype(type) S;
     S *to = (S *)element<S>(*o.gemm, o.out, batch, row, col);
     const S *bias = o.bias ? (const S *)o.bias + col : nullptr;
+    if (cols == 1 && ld == 1 && o.out.row_stride == 1) return store_row<T, true, S>(o, to, bias, rows, sums); // a column without gaps
     for (i64 i = 0; i < rows; i++, to += o.out.row_stride, sums += ld) {
       if (o.out.col_stride == 1) {
-        store_row<T, S>(o, to, bias, cols, sums);
+        store_row<T, false, S>(o, to, bias, cols, sums);
       } else {
-        for (i64 j = 0; j < cols; j++) store_row<T, S>(o, to + j * o.out.col_stride, bias ? bias + j : nullptr, 1, sums + j);
+        for (i64 j = 0; j < cols; j++) store_row<T, false, S>(o, to + j * o.out.col_stride, bias ? bias + j : nullptr, 1, sums + j);
       }
     }
   });

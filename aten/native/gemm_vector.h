@@ -7,11 +7,43 @@
 namespace weft_gemm {
 namespace {
 
+// As row_times below, for columns that fit a vector: the chunks are chains of their own, of which some are summed at a time.
+template <typename T, typename S> void row_times_few(const T *a, const S *b, i64 k_stride, i64 k, i64 cols, T *sum) {
+  constexpr int C = 8; // chunks at a time: as many as hide the latency of an fma
+  const i64 chunk = chunk_length<T>(k);
+  const i64 last_read = k_stride > 0 ? k - ceil_div(lanes<T> - cols, k_stride) : 0; // rows before it are read in whole vectors
+  Vec<T> all = {};
+  auto chain = [&](Vec<T> s, i64 from, i64 to) {
+    i64 i = from;
+    for (; i < to && i < last_read; i++) s = fma(splat<T>(a[i]), load(b + i * k_stride, T()), s);
+    for (; i < to; i++) {
+      const S *p = b + i * k_stride;
+      s = fma(splat<T>(a[i]), cols == lanes<T> ? load(p, T()) : load_part<T>(p, cols), s);
+    }
+    return s;
+  };
+  i64 k0 = 0;
+  for (; chunk && k0 + C * chunk <= last_read; k0 += C * chunk) {
+    Vec<T> s[C] = {};
+    for (i64 i = k0; i < k0 + chunk; i++) {
+      WEFT_GEMM_UNROLL for (int c = 0; c < C; c++)
+        s[c] = fma(splat<T>(a[i + c * chunk]), load(b + (i + c * chunk) * k_stride, T()), s[c]);
+    }
+    WEFT_GEMM_UNROLL for (int c = 0; c < C; c++) all = k0 == 0 && c == 0 ? s[0] : all + s[c];
+  }
+  for (; k0 < k; k0 += chunk) {
+    const Vec<T> s = chain(Vec<T>{}, k0, smaller(k0 + chunk, k));
+    all = k0 == 0 ? s : all + s;
+  }
+  *(VecU<T> *)sum = all; // `sum` has room for whole vectors
+}
+
 // sum[j] = sum over k of a[k] * b[k, j], columns of b contiguous: b is read once, row by row, and not packed. The order
 // of k is that of tiles. `part` holds a chunk's sums.
 template <typename T, typename S>
 void row_times(const T *a, const S *b, i64 k_stride, i64 k, i64 cols, T *sum, T *part) {
   constexpr int R = 8; // rows of b at a time, so that `part` is read and written seldom
+  if (cols <= lanes<T>) return row_times_few<T>(a, b, k_stride, k, cols, sum);
   i64 chunk = chunk_length<T>(k), whole = cols / lanes<T> * lanes<T>, rest = cols - whole;
   memset(sum, 0, cols * sizeof(T));
   for (i64 k0 = 0; k0 < k; k0 += chunk) {
@@ -71,17 +103,38 @@ template <typename T, typename S, int R> inline void dot_few(const T *a, const S
   }
 }
 
+// One sum a lane: those of the lanes of each of the vectors.
+template <typename T> inline void add_lanes(Vec<T> *s, T *sum) {
+  transpose<T>(s);
+  WEFT_GEMM_UNROLL for (int half = (int)lanes<T> / 2; half; half /= 2)
+    WEFT_GEMM_UNROLL for (int l = 0; l < half; l++) s[l] += s[l + half];
+  *(VecU<T> *)sum = s[0];
+}
+
+// As many rows as a vector has lanes, of at most a vector each: `x` is all of a.
+template <typename T, typename S> inline void dot_short(Vec<T> x, const S *b, i64 row_stride, i64 k, T *sum) {
+  constexpr int L = lanes<T>;
+  Vec<T> s[L];
+  WEFT_GEMM_UNROLL for (int l = 0; l < L; l++) {
+    const S *p = b + l * row_stride;
+    s[l] = fma(x, k == L ? load(p, T()) : load_part<T>(p, k), Vec<T>{});
+  }
+  add_lanes<T>(s, sum);
+}
+
 template <typename T, typename S> void dot_rows(const T *a, const S *b, i64 row_stride, i64 k, i64 rows, T *sum) {
   constexpr int L = lanes<T>, R = 4;
-  for (i64 j = 0; j < rows; j += L, b += L * row_stride) { // `sum` has room for whole vectors
+  i64 j = 0;
+  if (k <= L) {
+    const Vec<T> x = k == L ? load(a, T()) : load_part<T>(a, k);
+    for (; j + L <= rows; j += L, b += L * row_stride) dot_short<T, S>(x, b, row_stride, k, sum + j);
+  }
+  for (; j < rows; j += L, b += L * row_stride) { // `sum` has room for whole vectors
     Vec<T> s[L] = {};
     i64 n = smaller(L, rows - j), r = 0;
     for (; r + R <= n; r += R) dot_few<T, S, R>(a, b + r * row_stride, row_stride, k, s + r);
     for (; r < n; r++) dot_few<T, S, 1>(a, b + r * row_stride, row_stride, k, s + r);
-    transpose<T>(s);
-    WEFT_GEMM_UNROLL for (int half = L / 2; half; half /= 2)
-      WEFT_GEMM_UNROLL for (int l = 0; l < half; l++) s[l] += s[l + half];
-    *(VecU<T> *)(sum + j) = s[0];
+    add_lanes<T>(s, sum + j);
   }
 }
 

@@ -121,37 +121,6 @@ int processor_level() {
   return !wide ? 3 : !__builtin_cpu_supports("avx512bf16") ? 4 : has_tiles() ? 6 : 5;
 }
 
-// -------------------------------------------------------------------------------------------- integers
-
-template <typename T> void integer_rows(void *context, int64_t begin, int64_t end, int64_t) {
-  const WeftGemmOutput &o = *(const WeftGemmOutput *)context;
-  const WeftGemm &g = *o.gemm;
-  std::vector<T> sums(g.n);
-  for (long row = begin; row < end; row++) {
-    long batch = row / g.m, i = row % g.m;
-    std::fill(sums.begin(), sums.end(), T(0));
-    for (long k = 0; k < g.k; k++) {
-      T x = ((const T *)g.a.data)[position(g, g.a, batch, i, k)];
-      const T *y = (const T *)g.b.data + position(g, g.b, batch, k, 0);
-      for (long j = 0; j < g.n; j++) sums[j] = (T)(sums[j] + x * y[j * g.b.col_stride]);
-    }
-    T *to = (T *)const_cast<void *>(o.out.data) + position(g, o.out, batch, i, 0);
-    for (long j = 0; j < g.n; j++) {
-      T old = o.beta != 0 ? (T)((T)(int64_t)o.beta * to[j * o.out.col_stride]) : T(0);
-      to[j * o.out.col_stride] = (T)((T)(int64_t)o.alpha * sums[j] + old);
-    }
-  }
-}
-
-typedef void (*Body)(void *, int64_t, int64_t, int64_t);
-
-Body integer_body(int dtype) {  // signed wraps as unsigned does
-  return by_size(weft_itemsize(dtype), (Body)nullptr, [](auto type) -> Body {
-    if constexpr (std::is_integral<typename decltype(type)::type>::value) return integer_rows<typename decltype(type)::type>;
-    else return nullptr;
-  });
-}
-
 // --------------------------------------------------------------------------------------------- tensors
 WeftGemmOperand operand(const WeftTensor *t, const WeftTensor *out, int first_batch) {
   int ndim = WEFT_NDIM(t);
@@ -175,13 +144,26 @@ void run(const WeftGemmOutput &o, const WeftKernelRuntime *runtime) {
   } else if (dtype == WEFT_FLOAT32 || dtype == WEFT_FLOAT16) {
     gemm_table()->run_float32(&g, runtime);
   } else {
-    int64_t rows = g.m;
-    for (long d = 0; d < g.batch_ndim; d++) rows *= g.batch_sizes[d];
-    int64_t work = std::max<int64_t>(g.n * g.k, 1);
-    if (rows > 0 && g.n > 0)
-      runtime->parallel_for(rows, std::max<int64_t>(1, 100000 / work), integer_body(dtype), const_cast<WeftGemmOutput *>(&o));
+    integer_product(o, runtime);
   }
 }
+
+#define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
+// A column times a row of at most a vector, row after row: what is written beyond a row, the next one writes again.
+constexpr int64_t kNarrow = 8;
+#define WEFT_OUTER_ROWS(T)                                                                                                    \
+  WEFT_CLONES void outer_rows(const T *a, int64_t a_step, const T *b, int64_t b_step, int64_t m, int64_t n, T *out) {         \
+    typedef T Row __attribute__((vector_size(kNarrow * sizeof(T))));                                                          \
+    typedef T Unaligned __attribute__((vector_size(kNarrow * sizeof(T)), aligned(sizeof(T)), may_alias));                     \
+    Row row = {};                                                                                                             \
+    for (int64_t j = 0; j < n; j++) row[j] = b[j * b_step];                                                                   \
+    int64_t i = 0;                                                                                                            \
+    for (; i * n + kNarrow <= m * n; i++) *(Unaligned *)(out + i * n) = a[i * a_step] * row;                                  \
+    for (; i < m; i++)                                                                                                        \
+      for (int64_t j = 0; j < n; j++) out[i * n + j] = a[i * a_step] * row[j];                                                \
+  }
+WEFT_OUTER_ROWS(float)
+WEFT_OUTER_ROWS(double)
 
 // A product over one element: of a row or a column with a number it is far more than the loops of the tiles can do.
 bool run_outer(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b) {
@@ -190,6 +172,13 @@ bool run_outer(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b) 
   const WeftLoop multiply = weft_kernels.pointwise[WEFT_MUL][dtype];
   if (!multiply) return false;
   const int64_t item = weft_itemsize(dtype), m = out->sizes[0], n = out->sizes[1];
+  if (n > 1 && n <= kNarrow && out->strides[0] == n && out->strides[1] == 1) {
+    const auto rows = [&](auto type) {
+      typedef decltype(type) T;
+      outer_rows((const T *)weft_data(a), a->strides[0], (const T *)weft_data(b), b->strides[1], m, n, (T *)weft_data(out));
+    };
+    return dtype == WEFT_FLOAT64 ? rows(double()) : rows(float()), true;
+  }
   const bool column = n == 1;  // as one row
   const intptr_t length = column ? m : n;
   const intptr_t steps[3] = {column ? (intptr_t)(a->strides[0] * item) : 0, column ? 0 : (intptr_t)(b->strides[1] * item),
@@ -201,63 +190,6 @@ bool run_outer(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b) 
   return true;
 }
 
-#define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
-// n elements as doubles; all bits that their sizes have.
-#define WEFT_AS_DOUBLES(T)                                                                  \
-  WEFT_CLONES uint64_t row_as_doubles(const T *p, int64_t step, int64_t n, double *to) {    \
-    uint64_t bits = 0;                                                                      \
-    if (step == 1)                                                                          \
-      for (int64_t j = 0; j < n; j++) {                                                     \
-        const int64_t x = p[j];                                                             \
-        to[j] = (double)x, bits |= (uint64_t)(x < 0 ? -x : x);                              \
-      }                                                                                     \
-    else                                                                                    \
-      for (int64_t j = 0; j < n; j++) {                                                     \
-        const int64_t x = p[j * step];                                                      \
-        to[j] = (double)x, bits |= (uint64_t)(x < 0 ? -x : x);                              \
-      }                                                                                     \
-    return bits;                                                                            \
-  }
-WEFT_AS_DOUBLES(int32_t)
-WEFT_AS_DOUBLES(int64_t)
-
-// The elements of a matrix of integers as doubles, row by row, and a number that none of their sizes is above.
-template <typename T> void as_doubles(const WeftTensor *t, std::vector<double> *to, double *most) {
-  to->resize((size_t)t->numel);
-  uint64_t bits = 0;
-  for (int64_t i = 0; i < t->sizes[0]; i++)
-    bits |= row_as_doubles(reinterpret_cast<const T *>(weft_data(t)) + i * t->strides[0], t->strides[1], t->sizes[1], to->data() + i * t->sizes[1]);
-  *most = (double)bits;
-}
-
-// Integers whose sums float64 holds exactly go as such: processors multiply these faster.
-template <typename T> bool run_by_doubles(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, const WeftKernelRuntime *runtime) {
-  std::vector<double> x, y, sums((size_t)out->numel);
-  double most[2];
-  as_doubles<T>(a, &x, &most[0]);
-  as_doubles<T>(b, &y, &most[1]);
-  if (most[0] * most[1] * (double)a->sizes[1] >= 0x1p53) return false;
-  WeftGemm g = {};
-  WeftGemmOutput o = {};
-  g.m = out->sizes[0], g.n = out->sizes[1], g.k = a->sizes[1];
-  g.a.data = x.data(), g.a.row_stride = g.k, g.b.data = y.data(), g.b.row_stride = g.n, o.out.data = sums.data(), o.out.row_stride = g.n;
-  for (WeftGemmOperand *each : {&g.a, &g.b, &o.out}) each->dtype = WEFT_FLOAT64, each->col_stride = 1;
-  o.gemm = &g, o.alpha = 1, g.store_env = &o, g.store = gemm_table()->store_float64;
-  gemm_table()->run_float64(&g, runtime);
-  T *to = reinterpret_cast<T *>(weft_data(out));
-  for (int64_t i = 0, at = 0; i < g.m; i++)
-    for (int64_t j = 0; j < g.n; j++, at++) to[i * out->strides[0] + j * out->strides[1]] = (T)(int64_t)sums[(size_t)at];
-  return true;
-}
-
-constexpr int64_t kFewProducts = 1 << 14;
-
-bool run_integers(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, const WeftKernelRuntime *runtime) {
-  if (WEFT_NDIM(out) != 2 || out->numel * a->sizes[1] < kFewProducts) return false;
-  if (WEFT_DTYPE(out) == WEFT_INT64) return run_by_doubles<int64_t>(out, a, b, runtime);
-  return WEFT_DTYPE(out) == WEFT_INT32 && run_by_doubles<int32_t>(out, a, b, runtime);
-}
-
 } // namespace
 
 const WeftGemmTable *gemm_table() {
@@ -267,7 +199,7 @@ const WeftGemmTable *gemm_table() {
 
 void matmul(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, const WeftTensor *bias, double alpha,
             double beta, const WeftKernelRuntime *runtime) {
-  if (!bias && alpha == 1 && beta == 0 && (run_outer(out, a, b) || run_integers(out, a, b, runtime))) return;
+  if (!bias && alpha == 1 && beta == 0 && run_outer(out, a, b)) return;
   int ndim = WEFT_NDIM(out), first = std::max(0, ndim - 2 - WEFT_GEMM_MAX_BATCH); // dims before `first`: a loop here
   WeftGemm g = {};
   WeftGemmOutput o = {};

@@ -19,6 +19,9 @@ const WeftGemmTable *gemm_table();
 void matmul(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, const WeftTensor *bias, double alpha,
             double beta, const WeftKernelRuntime *runtime);
 
+// The part of it that is one WeftGemm, for integers (integer_products.cpp).
+void integer_product(const WeftGemmOutput &o, const WeftKernelRuntime *runtime);
+
 extern PyMethodDef matmul_functions[], attention_functions[];
 
 } // namespace weft

@@ -93,3 +93,22 @@ def test_a_wider_bias_of_a_transposed_convolution_does_not_widen_the_result():
     for f in (F.conv_transpose1d, weft.compile(F.conv_transpose1d, fullgraph=True)):
         out = f(*args)
         assert out.dtype is weft.float32 and out.tolist() == [[[1.5, 1.5]]]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("high", [9, 100, 2**40])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_integers_wrap_whether_float64_holds_their_sums_or_not(dtype, high, transposed):
+    """As sums of the products of their parts of 20 bits, which it holds."""
+    rng = np.random.default_rng(0)
+    x, weight, bias = (rng.integers(0, high, sizes).astype(dtype) for sizes in ((2, 4, 7, 6), (4, 2, 3, 2), (4,)))
+    function, given = (F.conv_transpose2d if transposed else F.conv2d), {"stride": 2, "padding": 1, "groups": 2 - transposed}
+    if transposed:
+        bias = bias[:2]
+    got = function(*(weft.from_numpy(a) for a in (x, weight, bias)), **given).numpy()
+
+    parts = [[a.astype(np.int64) & 0xFFFFF, a.astype(np.int64) >> 20] for a in (x, weight)]
+    total = np.broadcast_to(bias.astype(np.int64)[:, None, None], got.shape).copy()
+    for i, j in np.ndindex(2, 2):
+        total += function(weft.from_numpy(parts[0][i]), weft.from_numpy(parts[1][j]), **given).numpy() << 20 * (i + j)
+    np.testing.assert_array_equal(got, total.astype(dtype))

@@ -37,6 +37,18 @@ class _Loader(SourceFileLoader):
     def get_data(self, path: str) -> bytes:
         return self.joined[self.begin : self.end] if path.endswith(".pyc") else super().get_data(path)
 
+    def get_code(self, name: str) -> Any:
+        """What Python's own loader would give, which asks for the path and the state of the .pyc again, file by file."""
+        if self.joined[self.begin + 4 : self.begin + 8] != b"\0\0\0\0":  # known by what the source says: for Python to compare
+            return super().get_code(name)
+        code = marshal.loads(memoryview(self.joined)[self.begin + 16 : self.end])
+        if code.co_filename != self.path:  # the folder was moved
+            return super().get_code(name)
+        native = sys.modules.get("aten._native")
+        if native is not None:
+            native.untrack_constants(code)  # else two of five objects that the collector walks as the process ends
+        return code
+
 
 def is_stale(code: bytes, status: os.stat_result) -> bool:
     """Whether a .pyc that says when its source was written, and how long it was, is of another source."""
@@ -49,6 +61,8 @@ class Joined:
 
     def __init__(self, root: str, file: str):
         self.root, self.file = root, file
+        # how the names of .pyc files end, if they lie beside their sources
+        self.ending = "" if sys.pycache_prefix else cache_from_source("x.py").removeprefix(os.path.join("__pycache__", "x"))
         self.parts: dict[str, Part] = {}
         self.data: Any = b""
         self.start = 0
@@ -83,8 +97,11 @@ class Joined:
         loader = _Loader(name, file, status, self.data, self.start + begin, self.start + end)
         spec = ModuleSpec(name, loader, origin=file, is_package=is_package)
         spec.has_location = True
+        folder, _, base = file.rpartition("/")
+        if self.ending:
+            spec.cached = f"{folder}/__pycache__/{base[:-3]}{self.ending}"
         if is_package:
-            spec.submodule_search_locations = [os.path.dirname(file)]
+            spec.submodule_search_locations = [folder]
         return spec
 
     def loaded(self) -> dict[str, bool]:

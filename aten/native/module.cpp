@@ -85,12 +85,41 @@ static PyObject *deepen_thread(PyObject *, PyObject *by) {
   Py_RETURN_NONE;
 }
 
+// Takes a tuple whose items no cycle can go through from the collector, as its first walk over it would; whether none does.
+static bool untrack_if_atomic(PyObject *tuple) {
+  bool atomic = true;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
+    PyObject *item = PyTuple_GET_ITEM(tuple, i);
+    const bool acyclic = !PyObject_IS_GC(item) || (PyTuple_CheckExact(item) && untrack_if_atomic(item));
+    atomic = atomic && acyclic;
+  }
+  if (atomic && PyObject_GC_IsTracked(tuple)) PyObject_GC_UnTrack(tuple);
+  return atomic;
+}
+
+static void untrack_code(PyCodeObject *code) {
+  untrack_if_atomic(code->co_names);
+  untrack_if_atomic(code->co_localsplusnames);
+  untrack_if_atomic(code->co_consts);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_consts); i++) {
+    PyObject *item = PyTuple_GET_ITEM(code->co_consts, i);
+    if (PyCode_Check(item)) untrack_code(reinterpret_cast<PyCodeObject *>(item));
+  }
+}
+
+static PyObject *untrack_constants(PyObject *, PyObject *code) {
+  if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "%R is not a code object", code);
+  untrack_code(reinterpret_cast<PyCodeObject *>(code));
+  Py_RETURN_NONE;
+}
+
 static PyMethodDef module_functions[] = {
     {"deepen", deepen_thread, METH_O, "deepen(n): calls in this thread may nest n frames deeper than the recursion limit, until deepen(-n)"},
     {"memory_stats", memory_stats, METH_NOARGS, "bytes and counts of the CPU allocator"},
     {"reset_peak_memory", reset_peak_memory, METH_NOARGS, "start peak_bytes again from what is allocated now"},
     {"empty_cache", empty_cache, METH_NOARGS, "give cached memory back to the system; the bytes given"},
     {"native_kernels", native_kernels, METH_NOARGS, "{name of an op: its kernel on tensors}"},
+    {"untrack_constants", untrack_constants, METH_O, "the collector need not walk the constants and names of a code object and of those within"},
     {"set_parameter_type", set_parameter_type, METH_O, "the class that the fast path treats like Tensor itself"},
     {nullptr, nullptr, 0, nullptr}};
 

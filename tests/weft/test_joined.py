@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from aten import _native
 
 ROOT = Path(__file__).parents[2]
 # A program with a package of its own in the place of weft's: it says from where each module was loaded.
@@ -39,7 +42,7 @@ def program(tmp_path):
         (folder / "pack" / f"{name}.py").write_text(text)
 
     def run(more: str = "", *flags: str, instead: str = "") -> str:
-        text = PROGRAM.format(root=str(ROOT), folder=str(folder), file=str(tmp_path / "joined"), more=more)
+        text = PROGRAM.format(root=str(ROOT), folder=str(run.folder), file=str(tmp_path / "joined"), more=more)
         if instead:
             text = text.replace(SHOWN, instead)
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
@@ -124,3 +127,48 @@ print([type(m.__spec__.loader).__name__ for m in sys.modules.values() if getattr
     command = [sys.executable, "-c", program]
     outputs = [subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=True) for _ in range(2)]
     assert int(outputs[1].stdout) > 90
+
+
+def test_paths_of_the_pyc_files_are_those_that_python_gives(program):
+    shown = "import sys, pack.a\nfrom importlib.util import cache_from_source\nmodules = pack, pack.a\n"
+    shown += "print(*[(m.__cached__ or m.__spec__.cached) == cache_from_source(m.__file__) for m in modules])"
+    for flags in ((), ("-O",), ("-X", f"pycache_prefix={program.folder}/elsewhere")):
+        Path(program.file).unlink(missing_ok=True)
+        program("", *flags)
+        assert program("", *flags, instead=shown) == "True True"
+
+
+def test_code_from_a_folder_that_was_moved_names_where_it_lies(program):
+    program()
+    program.folder = program.folder.rename(program.folder.with_name("moved"))
+    text = "import pack.sub.b as b\nprint(b.f.__code__.co_filename, type(b.__loader__).__name__)"
+    assert program(instead=text) == f"{program.folder}/pack/sub/b.py {TAKEN}"
+
+
+def test_the_collector_does_not_walk_constants_of_code():
+    text = """
+values = {1, 2}
+def f(x):
+    def g(y=(1, (2, "three"))):
+        return y in {frozenset: 4}, x in {5, 6}, (7, (8, None))
+    return g
+"""
+    code = compile(text, "f", "exec")
+    inner = next(c for c in code.co_consts if hasattr(c, "co_consts"))
+    innermost = next(c for c in inner.co_consts if hasattr(c, "co_consts"))
+    assert gc.is_tracked(innermost.co_names)
+    _native.untrack_constants(code)
+    assert not any(gc.is_tracked(t) for c in (code, inner) for t in (c.co_names, c.co_consts))
+    assert not gc.is_tracked(innermost.co_names)
+    assert gc.is_tracked(innermost.co_consts)  # as a frozenset is among them, in which the collector sees what it could free
+    _native.untrack_constants(code)
+    with pytest.raises(TypeError, match="not a code object"):
+        _native.untrack_constants(1)
+
+
+def test_constants_of_what_a_start_loads_are_not_walked():
+    text = "import gc, weft.nn\nprint(gc.is_tracked(weft.nn.Module.__init__.__code__.co_names), type(weft.nn.__loader__).__name__)"
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, cwd=ROOT)
+    assert done.stdout.split() == ["False", "_Loader"], done.stderr

@@ -94,9 +94,22 @@ class Program:
             if self.chance(0.3):
                 a = np.round(a)  # ties and zeros of both signs
         t = weft.tensor(np.asarray(a)).to(getattr(weft, dtype))
-        if t.ndim > 1 and self.chance(0.25):
-            t = t.transpose(0, -1).contiguous().transpose(0, -1)
+        if t.ndim and self.chance(0.3):
+            t = self.laid_out(t)
         self.inputs.append(t.requires_grad_(t.dtype.is_floating_point and self.chance(0.7)))
+
+    def laid_out(self, t):
+        """The tensor in another order of dims, with gaps, or behind an offset."""
+        kind = self.random.random()
+        if kind < 0.5:
+            return t.transpose(0, -1).contiguous().transpose(0, -1)
+        if kind < 0.7:
+            order = self.random.sample(range(t.ndim), t.ndim)
+            return t.permute(order).contiguous().permute([order.index(d) for d in range(t.ndim)])
+        if kind < 0.85:
+            return weft.stack([t, t], -1)[..., 1]
+        d = self.random.randrange(t.ndim)
+        return weft.cat([t, t], d).narrow(d, t.shape[d], t.shape[d])
 
     def floats(self):
         return [n for n, t in self.known.items() if t.dtype.is_floating_point]
@@ -129,6 +142,7 @@ class Program:
     def step(self) -> None:
         kinds = [self.unary, self.binary, self.number, self.view, self.reduction, self.indexing, self.compare, self.integer, self.layer]
         kinds += [self.unary, self.binary, self.number, self.view, self.mutation, self.product, self.cast]
+        kinds += [self.several, self.rare, self.written_view, self.window]
         floats = self.floats()
         kind = self.pick(kinds)
         if floats:
@@ -258,6 +272,91 @@ class Program:
         self.keep(self.pick(forms), new=False)
 
 
+    def several(self, x: str) -> None:
+        """Reductions over several dims, and scans."""
+        n = self.known[x].ndim
+        if not n:
+            return
+        dims = tuple(self.random.sample(range(n), self.random.randint(1, n)))
+        d, name = dims[0], self.pick("sum mean amax amin var std logsumexp norm nansum nanmean all any count_nonzero".split())
+        forms = [f"weft.{name}({x}, dim={dims}{self.pick(['', ', keepdim=True'])})" for _ in range(6)]
+        forms += [f"weft.{form}" for form in (
+            f"var_mean({x}, dim={dims})[{self.pick([0, 1])}]", f"cummin({x}, {d})[0]", f"cummax({x}, {d})[1]", f"diff({x}, dim={d})", f"cumsum({x}.flip({d}), {d})",
+            f"logcumsumexp({x}, {d})", f"trapezoid({x}, dim={d})", f"aminmax({x}, dim={d})[{self.pick([0, 1])}]", f"kthvalue({x}, 1, {d})[0]", f"mode({x}, {d})[0]",
+            f"median({x}, {d})[{self.pick([0, 1])}]", f"linalg.vector_norm({x}, {self.pick(['1', '2', '3', '1e999', '0.5'])}, dim={dims})", f"cumulative_trapezoid({x}, dim={d})",
+            f"quantile({x}, 0.3, dim={d})", f"softmax({x}, {d}) @ {x}.transpose(-1, -2)", f"renorm({x}, 2, {d}, 1.5)", f"nanmedian({x}, {d})[0]",
+            f"cumsum({x}, {d}).cumprod({dims[-1]})", f"sum({x}.unsqueeze(0) * {x}.unsqueeze(1), dim={dims})")]  # fmt: skip
+        self.keep(self.pick(forms))
+
+    def rare(self, x: str) -> None:
+        """Ops that programs seldom have."""
+        t, y = self.known[x], self.pick(self.like(x))
+        d = self.random.randrange(t.ndim) if t.ndim else 0
+        how = self.pick(["none", "mean", "sum"])
+        forms = [f"{F}{form}" for form in (
+            f"celu({x})", f"selu({x})", f"hardtanh({x})", f"hardsigmoid({x})", f"logsigmoid({x})", f"tanhshrink({x})", f"softshrink({x})", f"hardshrink({x})", f"softsign({x})",
+            f"relu6({x})", f"threshold({x}, 0.1, 0.3)", f"softmin({x}, {d})", f"glu({x}, {d})", f"prelu({x}, {x}.reshape(-1)[:1])", f"l1_loss({x}, {y}, reduction='{how}')",
+            f"huber_loss({x}, {y}, reduction='{how}')", f"kl_div({x}, {y}, reduction='{how}')", f"cosine_similarity({x}, {y}, dim={d})", f"pairwise_distance({x}, {y})",
+            f"binary_cross_entropy_with_logits({x}, {y}, reduction='{how}')", f"binary_cross_entropy({x}.sigmoid(), {y}.sigmoid(), reduction='{how}')", f"soft_margin_loss({x}, {y})",
+            f"poisson_nll_loss({x}, {y})", f"gaussian_nll_loss({x}, {y}, {y} ** 2)", f"rms_norm({x}, {tuple(t.shape[d:])})", f"layer_norm({x}, {tuple(t.shape[d:])})",
+            f"margin_ranking_loss({x}, {y}, {x}.sign())", f"instance_norm({x})", f"local_response_norm({x}, 2)", f"hinge_embedding_loss({x}, {y}.sign())", f"alpha_dropout({x}, 0.3, True)")]  # fmt: skip
+        forms += [f"weft.{form}" for form in (
+            f"xlogy({x}, {y})", f"sinc({x})", f"logit({x}, 0.1)", f"logaddexp2({x}, {y})", f"heaviside({x}, {y})", f"lerp({x}, {y}, {x})", f"addcdiv({x}, {y}, {x}, value=0.3)",
+            f"deg2rad({x})", f"ldexp({x}, {y}.sign())", f"float_power({x}, 2)", f"special.entr({x})", f"special.i0({x})", f"special.log_ndtr({x})", f"special.ndtri({x}.sigmoid())",
+            f"special.xlog1py({x}, {y})", f"polygamma(1, {x})", f"erfinv({x}.tanh())", f"dist({x}, {y})", f"diag_embed({x})", f"rot90({x}, 1, (0, {max(t.ndim - 1, 1)}))", f"kron({x}, {x}[:2])",
+            f"tensordot({x}, {y}, dims=1)", f"cdist({x}, {x})", f"addmm({x}, {x}, {x}.t())", f"baddbmm({x}.sum(-1, True), {x}, {x}.transpose(1, 2), beta=0.5)", f"bmm({x}, {x}.transpose(1, 2))",
+            f"addmv({x}[:, 0], {x}, {x}[0])", f"vander({x})", f"cov({x})", f"clamp({x}, {y}, {x} + 1)", f"nan_to_num({x}, 0.3)", f"einsum('...i,...j->...ij', {x}, {y})", f"inner({x}, {y})",
+            f"block_diag({x}, {x})", f"cross({x}, {y}, dim={d})", f"chain_matmul({x}, {x}.t(), {x})", f"tril({x} @ {x}.transpose(-1, -2), 1)", f"tile({x}, (2, 1))", f"i0({x})", f"mvlgamma({x} + 9, 2)",
+            f"gradient({x}, dim={d})[0]", f"corrcoef({x})", f"hypot({x}, {y}) + weft.signbit({y})", f"bucketize({x}, weft.tensor([-1.0, 0.0, 1.0], dtype={x}.dtype))", f"frexp({x})[0]")]  # fmt: skip
+        self.keep(self.pick(forms))
+
+    def written_view(self, x: str) -> None:
+        """Writes into views of views, and by index."""
+        t = self.known[x]
+        if not t.ndim or not t.numel() or not t.dtype.is_floating_point:
+            return
+        y, d, e = self.pick(self.like(x)), self.random.randrange(t.ndim), self.random.randrange(t.ndim)
+        if self.chance(0.7):
+            self.keep(f"{x} * {self.pick([1, 0.5])}" if self.chance(0.5) else f"{x}.clone()")
+            x = f"v{self.count - 1}"
+            if x not in self.known:
+                return
+        elif x.startswith("x") and self.inputs[int(x[1:])].requires_grad:
+            return
+        t, at = self.known[x], f"weft.tensor([0, {self.random.randrange(max(self.known[x].shape[:1] or [1]) or 1)}])"
+        self.keep(self.pick([
+            f"{x}.transpose({d}, {e}).add_({y}.sum())", f"{x}.select({d}, 0).mul_({y}.mean())", f"{x}.narrow({d}, 0, 1).copy_({y}.sum(-1, True))", f"{x}.diagonal().mul_(0.3)",
+            f"{x}.diagonal(0, {d}, {e}).copy_({y}.reshape(-1)[0])", f"{x}.unfold({d}, 1, 2).mul_({y}.sum())", f"{x}.split(2, {d})[0].tanh_()", f"{x}.chunk(2, {d})[-1].sub_({y}.amax())",
+            f"{x}.unbind({d})[0].exp_()", f"{x}.view(-1)[1::3].copy_({y}.sum())", f"{x}[{at}] = {y}[{at}] * 0.3", f"{x}[{at}] *= {y}.mean()", f"{x}[{x} > 0] = 0.3", f"{x}[..., ::2] += {y}.sum()",
+            f"{x}.movedim({d}, {e})[0].addcmul_({y}.sum(), {y}.mean())", f"{x}.index_add_(0, {at}, {x}[{at}] * 0.5)", f"{x}.index_put_(({at},), {y}.sum(), accumulate=True)", f"{x}.t()[1:].mul_({y}.sum())",
+            f"{x}.masked_fill_({y} > 0, {y}.sum())", f"{x}.squeeze().neg_()", f"{x}.permute({tuple(reversed(range(t.ndim)))})[:1].add_({y}.sum())", f"{x}.as_strided((2,), (1,)).mul_({y}.sum())",
+            f"{x}.select({d}, -1).copy_({y}.select({d}, 0))", f"{x}.transpose({d}, {e})[:1] = {y}.sum()", f"{x}.index_fill_({d}, {at}, {y}.sum())", f"{x}.scatter_(0, {x}[:1].long() * 0, {y}.sum())",
+            f"{x}.expand(1, {', '.join(map(str, t.shape))})[0, 0].mul_(2)", f"{x}.detach().mul_(0.5)", f"{x}.fill_diagonal_(0.3)", f"{x}.clamp_({y}.amin(), 0.5)", f"{x}.lerp_({y}, 0.3)"]), new=False)  # fmt: skip
+
+    def window(self, x: str) -> None:
+        """Convolutions, pools, attention, and what else looks at neighbours."""
+        t = self.known[x]
+        if t.ndim < 2 or not t.numel() or t.ndim > 4:
+            return
+        flat, stride, dilation, padding = f"{x}.reshape(-1)", self.pick([1, 1, 2]), self.pick([1, 1, 2]), self.pick([0, 1, 2])
+        more, n = f"stride={stride}, padding={padding}, dilation={dilation}", max(t.ndim - 2, 1)  # (of two dims: without a batch)
+        channels = t.shape[-1 - n]
+        groups = self.pick([1, 1, channels])
+        k = self.pick([1, 2, 3])
+        weight = f"{flat}[:{2 * groups * max(channels // groups, 1) * k**n}].reshape({', '.join(map(str, (2 * groups, max(channels // groups, 1), *[k] * n)))})"
+        turned = f"{flat}[:{channels * 2 * k**n}].reshape({', '.join(map(str, (channels, 2, *[k] * n)))})"
+        forms = [f"conv{n}d({x}, {weight}, {self.pick(['None', f'{flat}[:{2 * groups}]'])}, {more}, groups={groups})", f"conv_transpose{n}d({x}, {turned}, {more})",
+                 f"max_pool{n}d({x}, {k}, {stride}, {min(padding, k // 2)})", f"avg_pool{n}d({x}, {k}, {stride}, {min(padding, k // 2)}, count_include_pad={self.chance(0.5)})",
+                 f"adaptive_avg_pool{n}d({x}, 2)", f"adaptive_max_pool{n}d({x}, 2)", f"lp_pool{n}d({x}, 2, {k})", f"pad({x}, {(1, 1) * n}, mode='{self.pick(['reflect', 'replicate', 'circular'])}')",
+                 f"interpolate({x}, scale_factor={self.pick([2, 0.5, 1.5])}, mode='{self.pick(['nearest', 'linear', 'bilinear', 'bicubic', 'area', 'nearest-exact'])}')",
+                 f"group_norm({x}, {self.pick([1, channels])}, {flat}[:{channels}], {flat}[:{channels}])", f"batch_norm({x}, {flat}[:{channels}].detach().clone(), {flat}[:{channels}].detach().square(), {flat}[:{channels}])",
+                 f"unfold({x}, {k}, padding={padding})", f"pixel_shuffle({x}, 2)", f"pixel_unshuffle({x}, 2)", f"instance_norm({x})", f"embedding_bag(weft.tensor([0, 0, 1, 0]).remainder({t.shape[0]}), {x}, weft.tensor([0, 2]))"]  # fmt: skip
+        if t.ndim > 2:
+            score = self.pick([f"{x} @ {x}.transpose(-1, -2)", f"weft.ones({t.shape[-2]}, {t.shape[-2]}, dtype=weft.bool).tril()", "None"])
+            forms += [f"scaled_dot_product_attention({x}, {x} * 0.5, {x} + 1, {score})", f"scaled_dot_product_attention({x}, {x}.flip(-1), {x}[..., :1].expand({x}.shape), {score}, scale=0.3)"] * 2  # fmt: skip
+        self.keep(F + self.pick(forms))
+
+
 def address(t) -> int:
     """Where the memory begins that a tensor is in."""
     return t.untyped_storage().data_ptr()
@@ -280,16 +379,24 @@ def bits(t) -> np.ndarray:
 def copy(t):
     """A tensor of the same layout."""
     t = t.detach()
-    return t.clone() if t.is_contiguous() else t.transpose(0, -1).clone().transpose(0, -1)
+    if t.is_contiguous() or not t.numel():
+        return t.clone()
+    span = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+    return t.as_strided([span], [1]).clone().as_strided(list(t.shape), list(t.stride()))
 
 
 def gradient(result, numbers):
-    """A random gradient of a result: row-major, laid out by columns, or one number for all."""
+    """A random gradient of a result: row-major, in another order of dims, with gaps, or one number for all."""
     kind, sizes = numbers.random(), tuple(result.shape)
     if kind < 0.1:
         return weft.tensor(numbers.normal()).to(result.dtype).expand(list(sizes))
     g = weft.tensor(np.asarray(numbers.normal(size=sizes))).to(result.dtype)
-    return g if kind < 0.8 or len(sizes) < 2 else g.transpose(0, -1).contiguous().transpose(0, -1)
+    if kind < 0.7 or len(sizes) < 2:
+        return g
+    if kind < 0.75:  # with gaps
+        return weft.stack([g, g], -1)[..., 0]
+    order = numbers.permutation(len(sizes)).tolist() if kind < 0.85 else [len(sizes) - 1, *range(1, len(sizes) - 1), 0]
+    return g.permute(order).contiguous().permute([order.index(d) for d in range(len(sizes))])
 
 
 def run(f, inputs, seed: int) -> list:

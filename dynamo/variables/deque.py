@@ -12,7 +12,7 @@ from dynamo.operators import ROWS
 from dynamo.variables.base import Variable, attribute, method
 from dynamo.variables.constant import ConstantVariable, plain
 from dynamo.variables.exception import raise_exception
-from dynamo.variables.sequence import ListVariable
+from dynamo.variables.sequence import ListVariable, fits
 
 
 class DequeVariable(ListVariable):
@@ -84,7 +84,7 @@ class DequeVariable(ListVariable):
 
     def place(self, frame, key: Variable) -> Variable:
         """The number of an item for a method that is called by name, which has other words for what is none than `deque[…]`."""
-        return ConstantVariable(frame.ops.index(frame, key))
+        return ConstantVariable(fits(frame, key, frame.ops.index(frame, key), OverflowError))
 
     def binary(self, frame, op, other):
         if op is operator.imul:

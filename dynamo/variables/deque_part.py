@@ -14,12 +14,14 @@ from dynamo.variables.native_part import Part
 from dynamo.variables.raising import run_python
 
 COMPARISONS = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
+ITEMS = {"__getitem__", "__setitem__", "__delitem__"}
 
 
 class DequePart(Part, DequeVariable):
     """The deque in an object of a subclass of deque."""
 
     __slots__ = ("owner", "base", "anew")
+    words_of_slots = True
 
     def __init__(self, items, maxlen=None, source=None):
         super().__init__(items, maxlen, source)
@@ -41,6 +43,8 @@ class DequePart(Part, DequeVariable):
             for value in (self.owner, *args):
                 if frame.world.on_class(value.python_type(), "__iter__") is not frame.world.on_class(self.base, "__iter__"):
                     raise self.owner.unsupported(name)
+        if name in ITEMS and args:
+            args = [self.place(frame, args[0]), *args[1:]]
         return super().part_call(frame, name, args, kwargs)
 
     def like(self, items):

@@ -84,6 +84,7 @@ class HashedVariable(Variable):
 
 def ordered_pairs_from(frame, other: Variable) -> Iterator[tuple[Variable, Variable]]:
     """The items that update() of an OrderedDict takes: written anew in C, it asks for more, and has words of its own."""
+    other = other.whole() if isinstance(other, DictVariable) else other
     if isinstance(other, DictVariable):
         yield from other.pairs(frame)
         return
@@ -102,6 +103,7 @@ def ordered_pairs_from(frame, other: Variable) -> Iterator[tuple[Variable, Varia
 
 def pairs_from(frame, other: Variable) -> Iterator[tuple[Variable, Variable]]:
     """The items that update() takes from a mapping or an iterable of pairs, one after the other."""
+    other = other.whole() if isinstance(other, DictVariable) else other
     part = getattr(other.realize(frame), "native", None)
     if isinstance(other, DictVariable):
         yield from other.pairs(frame)
@@ -279,9 +281,17 @@ class DictVariable(HashedVariable):
     def union(self, frame, left: DictVariable, right: DictVariable) -> DictVariable:
         """left | right, of the class of `self`."""
         cls = dict if self.cls is types.MappingProxyType else self.cls
-        new = DictVariable({k: list(e) for k, e in left.entries.items()}, cls, self.default_factory)
+        new = left.copied(frame, cls, self.default_factory)
         new.merge(frame, right)
         return new
+
+    def whole(self) -> Variable:
+        """The object that C asks: of a part, the one that it lies in."""
+        return self
+
+    def copied(self, frame, cls: type, default_factory: Variable) -> DictVariable:
+        """A new dict of what C reads in this one."""
+        return DictVariable({k: list(e) for k, e in self.entries.items()}, cls, default_factory)
 
     def equal(self, frame, other: DictVariable) -> bool:
         ordered = issubclass(self.cls, collections.OrderedDict) and issubclass(other.cls, collections.OrderedDict)
@@ -372,7 +382,7 @@ class DictVariable(HashedVariable):
     @method("copy", "__copy__")
     def copy(self, frame):
         cls = dict if self.cls is types.MappingProxyType else self.cls
-        return DictVariable({k: list(e) for k, e in self.entries.items()}, cls, self.default_factory)
+        return self.copied(frame, cls, self.default_factory)
 
     @method("move_to_end")
     def move_to_end(self, frame, key, last=TRUE):

@@ -40,6 +40,7 @@ class Part:
     __slots__ = ()
     owner: Any
     base: type
+    words_of_slots = False  # whether `part[key]` refuses with other words than the methods of C that have its name
 
     def part_call(self, frame, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """A method of the builtin class, written in C."""
@@ -188,7 +189,17 @@ class DictPart(Part, DictVariable):
         if not all(isinstance(part, DictVariable) for part in parts):
             return ConstantVariable(NotImplemented)
         new = frame.world.known(self.owner.python_type()).call(frame, [self.default_factory, left], {})
-        new.native.merge(frame, parts[1])
+        new.native.merge(frame, right)
+        return new
+
+    def whole(self) -> Variable:
+        return self.owner
+
+    def copied(self, frame, cls, default_factory):
+        if not self.entries or frame.world.on_class(self.owner.python_type(), "__iter__") is self.base.__iter__:
+            return super().copied(frame, cls, default_factory)
+        new = DictVariable(cls=cls, default_factory=default_factory)  # C asks for `keys` and items where `__iter__` is another
+        new.merge(frame, self)
         return new
 
     def copy_by_class(self, frame) -> Variable:

@@ -136,6 +136,8 @@ class ObjectVariable(Variable):
             return rule(self, frame, *args, **kwargs)
         if self.native is None:
             raise self.unsupported(f"method {descriptor.__name__}")
+        if frame.world.on_class(self.native.base, descriptor.__name__) not in (None, descriptor):  # dict.copy of an OrderedDict
+            raise self.unsupported(f"{descriptor.__objclass__.__name__}.{descriptor.__name__}")
         result = self.native.part_call(frame, descriptor.__name__, args, kwargs)
         return self if result is self.native else result
 
@@ -180,12 +182,29 @@ class ObjectVariable(Variable):
         if self.cls.__module__ == "typing":  # List[int] and the like
             made = run_python(frame, operator.getitem, self.as_typing(), frame.ops.real(frame, key))
             return frame.world.known(frame.output.kept(made))
+        if (part := self.part_of_slot(frame, "__getitem__")) is not None:
+            return part.getitem(frame, key)
         return self.required(frame, "__getitem__", "is not subscriptable").call(frame, [key], {})
 
+    def part_of_slot(self, frame, *names: str) -> Variable | None:
+        """The part that an operator reaches in C, past the methods of these names, which have other words for what they refuse:
+        the class leaves them all to the builtin class."""
+        part: Any = self.native
+        if part is None or not part.words_of_slots:
+            return None
+        ours = all(frame.world.on_class(self.cls, name) is frame.world.on_class(part.base, name) for name in names)
+        return part if ours else None
+
     def setitem(self, frame, key, value):
+        if (part := self.part_of_slot(frame, "__setitem__", "__delitem__")) is not None:
+            part.setitem(frame, key, value)
+            return
         self.storing_item(frame, "__setitem__", "does not support item assignment").call(frame, [key, value], {})
 
     def delitem(self, frame, key):
+        if (part := self.part_of_slot(frame, "__setitem__", "__delitem__")) is not None:
+            part.delitem(frame, key)
+            return
         does_not = "does not" if frame.world.lacks(key.python_type(), "__index__") else "doesn't"
         self.storing_item(frame, "__delitem__", f"{does_not} support item deletion").call(frame, [key], {})
 

@@ -302,9 +302,7 @@ class ListVariable(SequenceVariable):
             self.changed(frame)
             run_python(frame, operator.setitem, self.items, bounds, items)
             return
-        index = frame.ops.index(frame, key, operator.delitem, self)
-        if not -len(self.items) <= index < len(self.items):
-            raise raise_exception(frame, IndexError, f"{self.assigned()} index out of range")
+        index = self.place_of(frame, key)
         self.changed(frame)
         self.items[index] = value
 
@@ -314,11 +312,16 @@ class ListVariable(SequenceVariable):
             self.changed(frame)
             del self.items[bounds]
             return
-        index = frame.ops.index(frame, key, operator.delitem, self)
-        if not -len(self.items) <= index < len(self.items):
-            raise raise_exception(frame, IndexError, f"{self.assigned()} index out of range")
+        index = self.place_of(frame, key)
         self.changed(frame)
         del self.items[index]
+
+    def place_of(self, frame, key: Variable) -> int:
+        """Which item is changed."""
+        index = fits(frame, key, frame.ops.index(frame, key, operator.delitem, self), IndexError)
+        if not -len(self.items) <= index < len(self.items):
+            raise raise_exception(frame, IndexError, f"{self.assigned()} index out of range")
+        return index
 
     def assigned(self) -> str:
         """How an IndexError of an assignment calls the list."""
@@ -508,3 +511,10 @@ def sort_items(frame, items: list[Variable], key: Variable | None, reverse: Vari
     finally:
         items[:] = [k.item for k in keyed]
     return items
+
+
+def fits(frame, key: Variable, index: int, error: type[Exception]) -> int:
+    """The number of an item that C can hold."""
+    if not -sys.maxsize - 1 <= index <= sys.maxsize:
+        raise raise_exception(frame, error, f"cannot fit '{key.type_name()}' into an index-sized integer")
+    return index

@@ -1,6 +1,10 @@
 """What the Python fuzzer found, each once."""
 
+import collections
+import dataclasses
 import enum
+
+import pytest
 
 import weft
 from tests.dynamo.kinds.alike import alike
@@ -166,3 +170,96 @@ def test_what_is_refused_for_two_reasons_is_refused_as_in_eager():
         return told, x * 2
 
     alike(f, (weft.ones(3),), (weft.ones(3, requires_grad=True),), (weft.ones(3),))
+
+
+class Walking(dict):
+    def __getitem__(self, key):
+        return "asked"
+
+    def __iter__(self):
+        return iter(())
+
+
+class Walked(collections.OrderedDict):
+    def __getitem__(self, key):
+        return "asked"
+
+
+class Made(collections.defaultdict):
+    def keys(self):
+        return ["b"]
+
+    def __iter__(self):
+        return iter("b")
+
+
+@pytest.mark.parametrize("made", [Walking, Walked, lambda d: Made(int, d)])
+def test_copies_and_unions_ask_a_dict_whose_class_has_another_iterator(made):
+    def f(x, o, other):
+        copied = o.copy()
+        o["late"] = 1
+        return x + 1, copied, o | {"z": 1}, {"z": 1} | o, dict(other) | o, other | o, dict.copy(o), dict.__or__({}, o), x * 2
+
+    alike(f, (x, made({"a": 1}), collections.OrderedDict(c=2)), (x, made({}), collections.OrderedDict(c=2)))
+
+
+class Queue(collections.deque):
+    pass
+
+
+class ReadQueue(collections.deque):
+    def __getitem__(self, key):
+        return super().__getitem__(key)
+
+
+class StoringQueue(collections.deque):
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+
+
+class DeletingQueue(collections.deque):
+    def __delitem__(self, key):
+        super().__delitem__(key)
+
+
+@pytest.mark.parametrize("made", [list, collections.deque, Queue, ReadQueue, StoringQueue, DeletingQueue])
+def test_places_of_deques_are_refused_by_an_operator_and_by_a_method_in_different_words(made):
+    def f(x, o, key, how):
+        try:
+            if how == 0:
+                return x + 1, o[key]
+            if how == 1:
+                o[key] = 5
+            elif how == 2:
+                del o[key]
+            elif how == 3:
+                return x + 1, o.__getitem__(key)
+            elif how == 4:
+                o.__setitem__(key, 5)
+            else:
+                o.__delitem__(key)
+        except (TypeError, IndexError, OverflowError) as e:
+            return x + 1, type(e), str(e)
+        return x + 2, list(o)
+
+    for how in range(6):
+        alike(f, *[(x, made([1, 2, 3]), key, how) for key in ("a", 1, -4, None, 2**70)])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Asked:
+    v: int = 1
+
+    def __getattribute__(self, name):
+        raise RuntimeError(f"asked for {name}")
+
+
+def test_an_object_that_is_refused_is_not_asked_for_its_class():
+    def f(x, o):
+        try:
+            return x + 1, list(zip(o, o))
+        except TypeError as e:
+            return x + 2, str(e)
+
+    ours, theirs = f(x, Asked()), weft.compile(f, backend="eager")(x, Asked())
+    assert ours[1] == theirs[1] == "'Asked' object is not iterable" and weft.equal(ours[0], theirs[0])

@@ -213,10 +213,11 @@ def check(seed: int) -> tuple[str, str] | str | None:
     case = case_of(seed)
     if case is None:
         return drive.VOID
-    if differs(case) is None:
+    first = differs(case)
+    if first is None:
         return None
     case = minimal(case)
-    want, got = parted(*(differs(case) or ("?", "?")))
+    want, got = parted(*(differs(case) or first))
     tree = ast.parse(changed(case))
     program = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == case.program)
     text = f"{case}\n{ast.unparse(program)}\n  plain    {str(want)[:600]}\n  compiled {str(got)[:600]}"

@@ -109,17 +109,21 @@ def functions() -> list[str]:
 FUNCTIONS = functions()
 
 
-@functools.cache
+CODE = compile(PRELUDE, "<prelude>", "exec")
+
+
 def space() -> dict[str, Any]:
-    made: dict[str, Any] = {"__name__": "called"}
+    """The names of a program, anew for each run: what one does to a class (`functools.update_wrapper` of two members of an
+    enumeration) the next would see."""
     sys.modules["called"] = types.ModuleType("called")
-    exec(PRELUDE, made)
+    made = vars(sys.modules["called"])
+    exec(CODE, made)
     return made
 
 
 @functools.cache
 def methods_of(text: str) -> list[str]:
-    value = eval(text, dict(space()))
+    value = eval(text, space())
     if isinstance(value, weft.Tensor) or type(value).__module__ == "numpy":  # (the other fuzzers')
         return ["__len__", "__iter__", "__bool__", "__eq__", "__getitem__", "__add__", "__contains__"]
     return [n for n in dir(value) if n not in NO_METHODS and callable(getattr(value, n, None))] or ["__eq__"]
@@ -188,7 +192,7 @@ def text_of(lines: list[str]) -> str:
 def run(program: tuple[str, list[list[str]]], how) -> list:
     """What can be seen of each call."""
     text, calls = program
-    names, name = dict(space()), "<calls>"
+    names, name = space(), "<calls>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     exec(compile(text, name, "exec"), names)
     f, told = how(names["f"]), []

@@ -211,11 +211,13 @@ def minimal(case: Case, compiled=compiled) -> Case:
     return case
 
 
-def report(case: Case) -> str:
-    case = minimal(case)
-    parted = differs(case)
-    want, got = parted or ("?", "?")
+def report(case: Case, parted: tuple) -> str:
+    """`parted`: what plain and compiled showed. A case that does not show it again is told of with what it showed once."""
+    again = differs(case)
+    want, got = again or parted
     text = f"{case}\n  plain    {want}\n  compiled {got}"
+    if again is None:
+        text += "\n  (not again in this process: one run has changed what the next sees)"
     if not case.steps:
         text += "\n  (without any change)"
     return text
@@ -228,10 +230,11 @@ def check(seed: int) -> tuple[str, str] | str | None:
         case = case_of(seed)
         if case is None:
             return drive.VOID
-        if not differs(case):
+        parted = differs(case)
+        if parted is None:
             return None
         small = minimal(case)
-        return f"{small.program}: {'; '.join(small.steps)}", report(small)
+        return f"{small.program}: {'; '.join(small.steps)}", report(small, parted)
 
 
 def singles(program: str) -> None:

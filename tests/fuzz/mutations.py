@@ -195,8 +195,9 @@ def copied(value):
 class Place:
     """A place that holds a value: an item, an attribute, a cell."""
 
-    def __init__(self, get, set_, delete=None):
+    def __init__(self, get, set_, delete=None, order: dict | None = None, key=None):
         self.get, self.set, self.delete = get, set_, delete
+        self.order, self.key = order, key
 
     def put(self, value) -> Callable[[], None]:
         old = self.get()
@@ -204,17 +205,31 @@ class Place:
         return lambda: self.set(old)
 
     def remove(self) -> Callable[[], None]:
-        old = self.get()
+        old, behind = self.get(), self.behind()
         self.delete()
-        return lambda: self.set(old)
+
+        def put_back():
+            self.set(old)
+            for key in behind:
+                if key in self.order:
+                    self.order[key] = self.order.pop(key)
+
+        return put_back
+
+    def behind(self) -> list:
+        """The keys behind the one that goes: an undone change leaves the order as it was."""
+        keys = [] if self.order is None else list(self.order)
+        return keys[keys.index(self.key) + 1 :] if self.key in keys else []
 
 
 def item(container, key) -> Place:
-    return Place(lambda: container[key], lambda v: container.__setitem__(key, v), lambda: container.__delitem__(key))
+    order = container if type(container) is dict else None
+    return Place(lambda: container[key], lambda v: container.__setitem__(key, v), lambda: container.__delitem__(key), order, key)
 
 
 def attribute(obj, name) -> Place:
-    return Place(lambda: vars(obj)[name], lambda v: setattr(obj, name, v), lambda: delattr(obj, name))
+    order = None if isinstance(obj, type) else vars(obj)  # (that of a class cannot be restored: who walks over it sorts it)
+    return Place(lambda: vars(obj)[name], lambda v: setattr(obj, name, v), lambda: delattr(obj, name), order, name)
 
 
 def changes(path: str, place: Place, delete: bool = True) -> Iterator[tuple[str, Do]]:
@@ -316,7 +331,7 @@ def of_class(path: str, cls: type, names: set[str]):
         if issubclass(cls, weft.nn.Module) and "forward" in vars(cls) and cls is not weft.nn.Module:
             yield from changes(f"{path}.forward", attribute(cls, "forward"), delete=False)
         return
-    for name in list(vars(cls)):
+    for name in sorted(vars(cls)):
         if name in names or isinstance(vars(cls)[name], (types.FunctionType, property, classmethod, staticmethod)):
             yield from changes(f"{path}.{name}", attribute(cls, name))
     for name in sorted(names - set(vars(cls))):
@@ -342,9 +357,9 @@ def of_module(path: str, module: types.ModuleType, names: set[str]):
 def of_dict(path: str, d: dict, names: set[str]):
     for i, key in enumerate(list(d)):
         text = repr(key) if isinstance(key, (str, int)) else f"#{i}"
-        yield from changes(
-            f"{path}[{text}]", Place(lambda k=key: d[k], lambda v, k=key: d.__setitem__(k, v), lambda k=key: d.pop(k))
-        )
+        order = d if type(d) is dict else None
+        place = Place(lambda k=key: d[k], lambda v, k=key: d.__setitem__(k, v), lambda k=key: d.pop(k), order, key)
+        yield from changes(f"{path}[{text}]", place)
     yield from whole(path, d, lambda new: (d.clear(), d.update(new)), dict(d))
     for name in sorted(names)[:20]:
         if name not in d and isinstance(next(iter(d), ""), str):

@@ -109,7 +109,7 @@ class Walk:
     def of_class(self, cls):
         if not of_program(cls):
             return
-        for k, v in list(cls.__dict__.items()):
+        for k, v in sorted(cls.__dict__.items(), key=lambda kv: kv[0]):  # (a change that was undone has moved it)
             if isinstance(v, (types.FunctionType, property, classmethod, staticmethod, functools.cached_property)):
                 yield f".{k}", v
             elif not k.startswith("__") and type(v).__name__ not in ("member_descriptor", "getset_descriptor"):

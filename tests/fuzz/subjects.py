@@ -11,7 +11,8 @@ from tests.review import groups, harness
 
 LEFT_OUT = {
     # Threads, event loops and tracers of their own, or a stack that is exhausted: what they show is not what a call gives.
-    "threads_same_fn", "async_fn", "settrace_inside", "settrace_during_compile", "recursion_error", "p_deep", "time_random_env",
+    "threads_same_fn", "threads_compiled", "async_fn", "settrace_inside", "settrace_during_compile",
+    "recursion_error", "p_deep", "time_random_env",
 }  # fmt: skip
 
 

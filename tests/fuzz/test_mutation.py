@@ -50,5 +50,29 @@ def test_what_a_library_keeps_for_itself_stays():
     assert not any(name in key for key in mutations.all_of(lambda: module, [module], {"_ran", "_root"}) for name in ("._r", "._g"))
 
 
+def test_a_difference_that_does_not_come_again_is_told_as_it_was():
+    case = Case("functions.itemgetter_instance", 0, ())
+    text = mutation.report(case, ("what plain gave", "what compiled gave"))
+    assert "what plain gave" in text and "what compiled gave" in text and "not again" in text
+
+
+class Kept:
+    first = 1
+    second = lambda self: self.first
+
+
+TABLE = {"a": 1, "b": 2, "c": 3}
+
+
+def test_undone_changes_leave_what_can_be_changed_as_it_was():
+    def f(kept):
+        return kept.first, TABLE["a"]
+
+    before = list(mutations.all_of(f, [Kept()]))
+    for step in ("del argument 0~.second", "del f:TABLE['a']", "del f:TABLE['c']"):
+        mutations.all_of(f, [Kept()])[step]()()
+    assert list(TABLE) == ["a", "b", "c"] and list(mutations.all_of(f, [Kept()])) == before
+
+
 def test_random_changes():
     assert budget.differences("mutation", 30, 150) == ""

@@ -20,7 +20,7 @@ from dynamo.output_graph import OutputGraph
 from dynamo.side_effects import Emission
 from dynamo.source import Closure, Local, OwnCell
 from dynamo.user_break import breaks_are_errors
-from dynamo.variables.base import METHOD
+from dynamo.variables.base import METHOD, Variable
 from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable, HandledBefore
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
@@ -183,6 +183,10 @@ def handled_stack(root: RootFrame, emit: Emission) -> tuple:
         if at in loaded:
             recipes.append(loaded[at])
             continue
+        place = at - 1 if VERSION < (3, 13) else at + 1
+        if 0 <= place < len(root.stack) and root.stack[place] is METHOD and (bound := bound_as_loaded(root, emit, v)) is not None:
+            recipes.append(bound)
+            continue
         if not isinstance(v, HandledBefore):
             recipes.append(emit.value(v))
             continue
@@ -202,6 +206,15 @@ def loaded_method(root: RootFrame, emit: Emission) -> dict[int, Any]:
         return {}
     pair = calls.as_loaded(root, root.stack[at + 1 if VERSION < (3, 13) else at])
     return {} if pair is None else {at: outcome.Const(pair[0]), at + 1: emit.value(pair[1])}
+
+
+def bound_as_loaded(root: RootFrame, emit: Emission, method: Variable) -> Any:
+    """The recipe of a method of C that waits for its arguments, where the class of its object is not that which has it: C would
+    name that class in what it refuses if it had bound the method."""
+    pair = calls.as_loaded(root, method)
+    if pair is None or pair[0].__objclass__ is pair[1].python_type():
+        return None
+    return outcome.Call(outcome.Const(types.MethodType), (outcome.Const(pair[0]), emit.value(pair[1])))
 
 
 def handling_below(root: RootFrame, emit: Emission) -> Any:

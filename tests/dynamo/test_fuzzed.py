@@ -263,3 +263,29 @@ def test_an_object_that_is_refused_is_not_asked_for_its_class():
 
     ours, theirs = f(x, Asked()), weft.compile(f, backend="eager")(x, Asked())
     assert ours[1] == theirs[1] == "'Asked' object is not iterable" and weft.equal(ours[0], theirs[0])
+
+
+class Items(list):
+    pass
+
+
+@weft.compiler.disable
+def left_to_python(v):
+    return v
+
+
+@pytest.mark.parametrize("made", [list, Items, dict, collections.Counter, Queue])
+def test_a_method_of_c_that_waits_for_its_arguments_refuses_them_in_its_own_name(made):
+    def f(x, o):
+        y = x * 2
+        try:
+            o.clear(left_to_python(1))
+        except TypeError as e:
+            return y + 1, str(e)
+
+    def add(x, o):
+        o.update(left_to_python({"a": 1}), b=x * 2) if isinstance(o, dict) else o.append(left_to_python(x) * 2)
+        return x + 1
+
+    alike(f, (x, made()))
+    alike(add, (x, made()), (x, made()))

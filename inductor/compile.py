@@ -103,7 +103,7 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
         if settings.max_autotune:
             units = _tuned(parts, folder, graphs, example_inputs)
         for part in parts if not units else ():
-            units[part.name] = start(part, folder)
+            units[part.name] = start(part, folder, few=choices.may_run_eager(gm.graph))
             if part.name == "forward" and not units["forward"].compiles and choices.may_run_eager(gm.graph):
                 return _eager(gm, _new_guards(gm, n_guards))
         files = {name: u.job.wait() for name, u in units.items() if u.job}
@@ -141,15 +141,15 @@ def _eager(gm: Any, guards: list[Expr]) -> Compiled:
     return Compiled(gm, {"guards": [loading.guard_data(g) for g in guards], "eager": True}, {}, True)
 
 
-def start(part: Part, folder: str, name: str = "") -> Unit:
-    """Lower and plan a core graph, and begin to compile its kernels into `folder`."""
+def start(part: Part, folder: str, name: str = "", few: bool = False) -> Unit:
+    """Lower and plan a core graph, and begin to compile its kernels into `folder`; `few`: none where it may be left to eager."""
     for inner in (a for node in part.graph.graph.nodes for a in node.args if isinstance(a, SubGraph)):
         inner.run = compile_core(inner.module)
     with fresh_table():
-        return _start(part, folder, name)
+        return _start(part, folder, name, few and part.name == "forward")
 
 
-def _start(part: Part, folder: str, name: str) -> Unit:
+def _start(part: Part, folder: str, name: str, few: bool) -> Unit:
     counters["lowerings"] += 1
     results, mutations, writes, rng = part.planned or (None, (), None, None)
     graph, constants = part.graph, part.constants
@@ -169,6 +169,8 @@ def _start(part: Part, folder: str, name: str) -> Unit:
     _log("fusion", planned)
     _log("program", program)
     kernels = [step for step in planned.steps if isinstance(step, Kernel)]
+    if few and functions is None and choices.only_fills(planned.steps):
+        return Unit(program, constants, "", None)
     counters["kernels"] += len(kernels)
     here = [k for k in kernels if functions is None or k.name not in functions.launches]
     if not here:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aten.fx.node import is_final
 from aten.symbolic.expr import ONE, ZERO, Expr
 from inductor import choices
 from inductor.ir import nodes
@@ -130,7 +131,7 @@ def scatter_add(graph, x, dim, index, src):
 @lowering("scatter")
 def scatter(graph, x, dim, index, src):
     """x with out[i with i[dim] = index[i]] = src[i], where a line along `dim` has one index (`one_hot`): every element asks
-    whether it is meant. Of a long line of zeros (the gradient of an extreme) only that one is written."""
+    whether it is meant. Of a long line of zeros (the gradient of an extreme), and of a result, only that one is written."""
     if not x.rank or index.rank != x.rank:
         raise NotLowered("scatter into a scalar")
     dim = dim % x.rank
@@ -144,7 +145,8 @@ def scatter(graph, x, dim, index, src):
         return graph.accumulated(x.body, x.sizes, x.dtype, index.sizes, _last_dims(x.rank, dim), where, new, "replace")
     line = [ZERO if d == dim else i[d] for d in range(x.rank)]
     new = src.load(line) if isinstance(src, Value) else number(src, x.dtype).body
-    if isinstance(src, Value) and graph.device == "cpu" and x.body.kind == "const" and choices.fills_and_writes(x.sizes[dim]):
+    written = is_final(graph.node) or choices.fills_and_writes(x.sizes[dim])
+    if isinstance(src, Value) and graph.device == "cpu" and x.body.kind == "const" and written:
         where = [in_bounds(graph, index.body, x.sizes[dim], "index", index.sizes) if d == dim else i[d] for d in range(x.rank)]
         return graph.accumulated(x.body, x.sizes, x.dtype, index.sizes, _last_dims(x.rank, dim), where, new, "replace")
     j = in_bounds(graph, index.load(line), x.sizes[dim], "index", index.sizes)

@@ -65,3 +65,37 @@ def test_an_operand_that_is_the_same_in_all_of_a_batch(dtype):
         h = lambda k, b: (k * 2).expand(7, 6, 40) @ (b * 3)
         b32 = b.detach().float()
         weft.testing.assert_close(weft.compile(h, fullgraph=True)(k, b32), h(k, b32), rtol=1e-4, atol=1e-4)
+
+
+def pooled(*shape):
+    """The largest elements of windows, and their places."""
+    return weft.nn.functional.max_pool2d(weft.randn(shape), 2, return_indices=True)
+
+
+def test_a_graph_whose_kernels_only_fill_is_left_to_eager():
+    x, i = pooled(2, 3, 8, 10)
+    before = inductor.counters["compiles"]
+    f = lambda x, i: weft.nn.functional.max_unpool2d(x, i, 2)
+    assert weft.equal(weft.compile(f, fullgraph=True)(x, i), f(x, i))
+    assert inductor.counters["compiles"] == before
+    g = lambda x, i: weft.nn.functional.max_unpool2d(x, i, 2) * x.sum()  # here there is something to compute
+    weft.testing.assert_close(weft.compile(g, fullgraph=True)(x, i), g(x, i))
+    assert inductor.counters["compiles"] == before + 1
+
+
+def test_gradients_of_what_is_left_to_eager():
+    x, i = pooled(2, 3, 8, 10)
+    x.requires_grad_()
+    f = lambda x, i: weft.nn.functional.max_unpool2d(x, i, 2)
+    weight = weft.randn(2, 3, 8, 10)
+    got, want = (weft.autograd.grad((h(x, i) * weight).sum(), x)[0] for h in (weft.compile(f, fullgraph=True), f))
+    assert weft.equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.bfloat16, weft.int64], ids=str)
+def test_one_element_of_short_lines_is_written(dtype):
+    x, i = weft.randint(1, 99, (1, 500, 1)).to(dtype), weft.randint(0, 3, (1, 500, 1))
+    f = lambda x, i: weft.zeros(1, 500, 3, dtype=dtype).scatter(2, i, x)
+    assert weft.equal(weft.compile(f, fullgraph=True)(x, i), f(x, i))
+    with pytest.raises(RuntimeError):
+        weft.compile(f, fullgraph=True)(x, i + 3)

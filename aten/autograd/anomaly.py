@@ -1,6 +1,5 @@
 """detect_anomaly: an error in backward names the call of forward that made the node, and gradients that are NaN are errors."""
 
-import traceback
 import warnings
 from typing import Any
 
@@ -25,6 +24,8 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 def _watch(node: Any, what: Any) -> None:
     if what is None:
+        import traceback  # here: what only a search for anomalies loads
+
         node.metadata["traceback_"] = traceback.format_stack()[:-1]
         return
     if isinstance(what, BaseException):

@@ -12,7 +12,6 @@ import contextlib
 import copy
 import functools
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -125,6 +124,8 @@ def format_stack() -> list[str]:
     """Where new nodes come from: what was said, or where the program is."""
     if _state.preserves and "stack_trace" in _state.meta:
         return [_state.meta["stack_trace"]]
+    import traceback  # here: what few programs load
+
     return traceback.format_list(traceback.extract_stack()[:-1])
 
 

@@ -28,18 +28,7 @@ _FIXED_MODULES = ("_operator", "operator", "math", "builtins", "aten.higher_orde
 def sources() -> str:
     """Sizes and times of weft's own files: another version, or an edited one, shares nothing."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    parts = []
-    folders = [os.path.join(root, package) for package in ("aten", "inductor")]
-    while folders:
-        with os.scandir(folders.pop()) as items:
-            for item in items:
-                if item.is_dir(follow_symlinks=False):
-                    if item.name != "__pycache__":
-                        folders.append(item.path)
-                elif item.name.endswith((".py", ".h", ".so")):
-                    status = item.stat()
-                    parts.append(f"{item.path[len(root) :]} {status.st_size} {status.st_mtime_ns}")
-    return "\n".join(sorted(parts))
+    return _runner.source_states(root, ("aten", "inductor"))
 
 
 def environment() -> str:

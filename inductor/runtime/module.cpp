@@ -187,6 +187,8 @@ static PyMethodDef functions[] = {
      "profile(program, inputs: tuple, n: int) -> list[float]\n\nSeconds of each step, the mean of n calls made from C."},
     {"failed_checks", failed_checks, METH_NOARGS,
      "failed_checks()\n\nRaises aten.errors.GraphFailed's cause for a check that a kernel on a device has failed, once what ran it is done."},
+    {"source_states", source_states, METH_VARARGS,
+     "source_states(root: str, packages: tuple[str, ...]) -> str\n\nA line for each .py, .h and .so below root/package: path, size, when written, in order."},
     {"sha256", sha256, METH_O, "sha256(data: bytes-like) -> str\n\nThe SHA-256 digest in hexadecimal."},
     {nullptr, nullptr, 0, nullptr}};
 

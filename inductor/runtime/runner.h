@@ -230,6 +230,7 @@ extern PyTypeObject *program_type;
 PyObject *new_program(PyObject *data, void *library, PyObject *constants, PyObject *functions);
 bool add_training_type(PyObject *module);
 PyObject *sha256(PyObject *module, PyObject *data);
+PyObject *source_states(PyObject *module, PyObject *args);
 
 // Recording of gradients is off while the steps of a Program run: the Program itself is one node, or none.
 struct NoGrad {

@@ -25,11 +25,11 @@ assert float(f(weft.ones(16)).sum()) == 32
 """
 # Compilers, and what a graph without symbols, gradients and control flow has no use for.
 NEITHER = """
-sympy triton sysconfig random string pkgutil importlib.metadata weft.nn weft.optim weft.export weft.distributions weft.func
+sympy triton sysconfig random string pkgutil signal importlib.metadata weft.nn weft.optim weft.export weft.distributions weft.func
 aten.aot.joint aten.aot.partition aten.aot.pipeline aten.aot.runtime aten.aot.stages aten.transforms.batching
 aten.transforms.forward_mode aten.transforms.reverse_mode aten.transforms.trace
 aten.transforms.tracer aten.chains aten.replay aten.ops.indexing_batch aten.ops.library_batch aten.sparse.tensor
-aten.scalar.composites dataclasses aten.higher_order aten.library aten.declared_ops
+aten.scalar.composites dataclasses traceback aten.higher_order aten.library aten.declared_ops
 dynamo.backends.debugging dynamo.inventory
 """.split()
 NOT_COMPILED = """
@@ -80,6 +80,17 @@ def test_a_static_graph_from_the_cache_does_not_load(name, cached):
 @pytest.mark.parametrize("name", NEVER)
 def test_compiling_a_static_graph_does_not_load(name, compiled):
     assert name not in compiled
+
+
+def test_layers_without_options_do_not_load_dataclasses():
+    names = loaded("import weft\nweft.nn.Linear(2, 3)")
+    assert not {"dataclasses", "signal", "traceback", "weft.nn.linear_cross_entropy"} & names
+    loaded("""
+import typing, weft
+assert typing.get_type_hints(weft.nn.functional.linear_cross_entropy)["options"] == weft.nn.LinearCrossEntropyOptions | None
+from weft.nn import *
+assert LinearCrossEntropyOptions(batch_chunk_size=3).batch_chunk_size == 3
+""")
 
 
 def test_how_many_files_a_start_loads(imported, cached, compiled):

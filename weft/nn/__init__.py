@@ -5,11 +5,14 @@ from typing import Any as _Any
 
 from aten import Parameter
 from weft.nn import functional, init, modules, utils
-from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
 from weft.nn.uninitialized import UninitializedBuffer, UninitializedParameter
 
 _PARTS = ("attention", "common_types", "grad", "parallel", "parameter")
-_ELSEWHERE = {"Buffer": "weft.nn.parameter", "DataParallel": "weft.nn.parallel"}
+_ELSEWHERE = {
+    "Buffer": "weft.nn.parameter",
+    "DataParallel": "weft.nn.parallel",
+    "LinearCrossEntropyOptions": "weft.nn.linear_cross_entropy",
+}
 __all__ = [
     "Buffer", "DataParallel", "LinearCrossEntropyOptions", "Parameter", "UninitializedBuffer", "UninitializedParameter",
     "functional", "init", "modules", "utils",

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import aten
-import weft as torch  # noqa: F401  (programs reach the package through the files that import it)
+import weft as torch  # (programs reach the package through the files that import it)
 from aten import Tensor
 from weft.nn import _reduction as _Reduction  # noqa: F401
 from weft.nn.functions.activation import (  # noqa: F401
@@ -35,7 +35,6 @@ from weft.nn.functions.resize import (  # noqa: F401
     upsample_bilinear,
     upsample_nearest,
 )
-from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
 from weft.nn.modules.utils import _list_with_default, _pair, _single, _triple  # noqa: F401
 from weft.overrides import handle_torch_function, has_torch_function, has_torch_function_unary, has_torch_function_variadic  # noqa: F401
 
@@ -61,7 +60,7 @@ def linear_cross_entropy(
     reduction: str = "mean",
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
-    options: LinearCrossEntropyOptions | None = None,
+    options: torch.nn.LinearCrossEntropyOptions | None = None,  # type: ignore[valid-type]
 ) -> Tensor:
     """`cross_entropy` of input @ linear_weight.T + linear_bias; with options in pieces of rows, so that never all logits
     exist. Options are ignored, with a warning, where there is no way in pieces: places, smoothing, probabilities."""

@@ -275,7 +275,7 @@ template <class T> void transposed(Product &p, const T *weight, const WeftKernel
 template <class T> void forward(Product &p, const T *weight, const WeftKernelRuntime *runtime) {
   Windows &w = p.w;
   const bool plain_one = is_plain(w);
-  const bool few = 4 * w.pixels <= w.places && is_transposed(w);
+  const bool few = w.hole[0] * w.hole[1] * w.hole[2] == 1 && 4 * w.pixels <= w.places && is_transposed(w);
   if (!plain_one && !few && shifted_convolution(w, reinterpret_cast<const T *>(w.data), weight, reinterpret_cast<const T *>(p.bias), reinterpret_cast<T *>(p.out), runtime)) return;
   if (is_transposed(w)) return transposed(p, weight, runtime);
   constexpr int64_t kFew = 64;  // results of an image that leave much of a tile empty

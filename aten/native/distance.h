@@ -8,13 +8,13 @@
 
 namespace weft {
 
-enum Norm { NORM_1, NORM_2, NORM_MAX };
+enum Norm { NORM_0, NORM_1, NORM_2, NORM_MAX };  // NORM_0: how many differ
 
 template <class T> struct Distances {
-  // The distances of a row x [k] from m others: number j has element l at columns[l * step + j]. Of the maximum NaN wins.
+  // The distances of a row x [k] from m others: number j has element l at columns[l * step + j]. NaN wins.
   void (*row)(Norm norm, int64_t k, int64_t m, const T *x, const T *columns, int64_t step, T *out);
   // to [k] += the sum over j < m of weights[j] times the derivative of the distance of x from row j of y [m, k], which is distances[j]:
-  // for NORM_2 the difference of the rows (the weight was divided by the distance), else the signs of it, for NORM_MAX of what attains it.
+  // none for NORM_0, for NORM_2 the difference of the rows (the weight was divided by the distance), else the signs of it, for NORM_MAX of what attains it.
   void (*pull)(Norm norm, int64_t k, int64_t m, const T *x, const T *y, const T *weights, const T *distances, T *to);
 };
 

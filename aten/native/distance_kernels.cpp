@@ -18,11 +18,11 @@ template <class T> const Distances<T> &distances_of();
 template <> const Distances<float> &distances_of<float>() { return distance_table.single; }
 template <> const Distances<double> &distances_of<double>() { return distance_table.wide; }
 
-// 1, 2 or inf; false: another norm
+// 0, 1, 2 or inf; false: another norm
 bool read_norm(PyObject *p, Norm *norm) {
   const double order = PyFloat_CheckExact(p) ? PyFloat_AS_DOUBLE(p) : -1;
-  *norm = order == 1 ? NORM_1 : order == 2 ? NORM_2 : NORM_MAX;
-  return order == 1 || order == 2 || order == HUGE_VAL;
+  *norm = order == 0 ? NORM_0 : order == 1 ? NORM_1 : order == 2 ? NORM_2 : NORM_MAX;
+  return order == 0 || order == 1 || order == 2 || order == HUGE_VAL;
 }
 
 // Distances of rows of x [batches, n, k] from rows of y [batches, m, k]; of one matrix from the rows after each.

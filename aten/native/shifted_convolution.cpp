@@ -28,6 +28,7 @@ constexpr int64_t kManyPairs = 2048;           // dots of whole images, from whi
 constexpr int64_t kNear = int64_t(1) << 18;    // elements of a channel that is copied and read while it is in cache
 constexpr int64_t kTogether = int64_t(1) << 15; // elements of several images that are
 constexpr int64_t kFewResults = 2;             // of a channel: tiles of more read it less often
+constexpr int64_t kLong = 12;                  // positions of a row that fill most of a register
 constexpr int64_t kChunk = 128;                // rows of windows that stay in the first-level cache
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
@@ -77,7 +78,8 @@ Part part_of(const ConvolutionSizes &c, const int64_t *remainder) {
 // Whether runs are mostly positions, and long enough for a tile, and an image is copied in little memory.
 bool pays(const ConvolutionSizes &c, const Part &p) {
   const int64_t positions = p.count[0] * p.count[1] * p.count[2];
-  return positions >= 24 && 2 * p.run <= 3 * positions && p.span <= kLargest / (c.groups * c.channels);
+  const bool holes = c.hole[0] * c.hole[1] * c.hole[2] > 1;  // what decides there is less_than_columns
+  return positions >= 24 && (holes || 2 * p.run <= 3 * positions) && p.span <= kLargest / (c.groups * c.channels);
 }
 
 template <class T> bool all_finite(const T *x, int64_t n) { return weft_shifted.finite[sizeof(T) == 8](n, x); }
@@ -226,6 +228,23 @@ Tiling tiling_of(int64_t made, const Part &p, int d) {
   return best;
 }
 
+// Whether the parts of a convolution with holes are less work than its columns, which are made of no zeros but added up one by one: in sums.
+// An element of a column and one that is copied or put apart cost as many as they do here (measured with AVX-512). The order of a sum hangs on
+// it, so that it must not hang on the tiles of an instruction set.
+bool less_than_columns(const ConvolutionSizes &c, const std::vector<Part> &parts) {
+  constexpr int64_t kHeight = 4, kWidth = 32;
+  constexpr double kColumn = 24, kFarColumn = 48, kCopied = 16, kPut = 8, kNearColumns = 1 << 20;
+  const double columns = (double)c.made * (double)(c.taps * c.pixels);
+  double work = 0;
+  for (const Part &p : parts) {
+    const int64_t rows = (p.count[0] - 1) * p.rows[1] + p.count[1];
+    const int64_t places = std::min(ceil_div(p.run, kWidth), rows * ceil_div(p.count[2], kWidth)) * kWidth;
+    const double computed = (double)(ceil_div(c.made, kHeight) * kHeight * places) * (double)(c.channels * (int64_t)p.taps.size());
+    work += computed + kCopied * (double)(c.channels * p.span) + kPut * (double)(c.made * p.count[0] * p.count[1] * p.count[2]);
+  }
+  return work <= columns * ((double)c.channels + ((double)c.groups * columns > kNearColumns ? kFarColumn : kColumn));
+}
+
 template <class T> bool run_part(const ConvolutionSizes &c, const Part &p, const T *x, const T *weight, const T *bias, T *out, const WeftKernelRuntime *runtime) {
   const int d = sizeof(T) == 8;
   const int64_t taps = (int64_t)p.taps.size(), terms = c.channels * taps;
@@ -254,12 +273,13 @@ template <class T> bool run_part(const ConvolutionSizes &c, const Part &p, const
 }
 
 // ------------------------------------------------------------------------------------------ of one channel each
-// Where a result sees one channel there is a row of windows for each tap alone: what takes time is to bring elements to their places. A
-// channel is copied and summed while it is in cache, rows of results from rows of the copy.
+// Where a group has few results a row of windows serves few sums: what takes time is to bring elements to their places. The channels of a
+// group are copied and summed while they are in cache, rows of results from rows of the copies.
 template <class T> struct ChannelByChannel {
   const ConvolutionSizes &c;
   const Part &p;
-  const T *x, *weight, *bias;                  // weight: the taps that meet elements, of each result
+  const T *x, *weight, *bias;                  // weight: the taps that meet elements, channel by channel, of each result
+  const int64_t *offsets;                      // of all of them
   T *out;
   const WeftKernelRuntime *runtime;
 
@@ -267,12 +287,12 @@ template <class T> struct ChannelByChannel {
     const ChannelByChannel &f = *static_cast<ChannelByChannel *>(context);
     const ConvolutionSizes &c = f.c;
     const Part &p = f.p;
-    const int64_t rows = p.count[0] * p.count[1], taps = (int64_t)p.taps.size(), d = sizeof(T) == 8;
+    const int64_t rows = p.count[0] * p.count[1], terms = c.channels * (int64_t)p.taps.size(), span = c.channels * p.span, d = sizeof(T) == 8;
     const bool apart = p.step[2] > 1;
-    T *copied = static_cast<T *>(f.runtime->scratch(worker, (p.span + kSlack + (apart ? rows * p.count[2] : 0)) * (int64_t)sizeof(T))), *sums = copied + p.span + kSlack;
-    std::fill(copied + p.span, sums, T());
+    T *copied = static_cast<T *>(f.runtime->scratch(worker, (span + kSlack + (apart ? rows * p.count[2] : 0)) * (int64_t)sizeof(T))), *sums = copied + span + kSlack;
+    std::fill(copied + span, sums, T());
     for (int64_t i = begin; i < end; i++) {
-      copy_channel(c, p, f.x + i * c.pixels, copied);
+      for (int64_t k = 0; k < c.channels; k++) copy_channel(c, p, f.x + (i * c.channels + k) * c.pixels, copied + k * p.span);
       for (int64_t m = i * c.made; m < (i + 1) * c.made; m++) {
         const int64_t channel = m % (c.groups * c.made);
         const T none = T(), *more = f.bias ? f.bias + channel : &none;
@@ -280,7 +300,7 @@ template <class T> struct ChannelByChannel {
           T *to = f.out + m * c.places + ((p.first[0] + y0 * p.step[0]) * c.result[1] + p.first[1]) * c.result[2] + p.first[2];
           const T *base = copied + y0 * p.rows[1] * p.rows[2];
           const int64_t next = p.step[1] * c.result[2];
-          weft_shifted.rows[d](taps, f.weight + channel * taps, base, p.offsets.data(), p.rows[2], p.count[1], p.count[2], more, apart ? sums : to, apart ? p.count[2] : next);
+          weft_shifted.rows[d](terms, f.weight + channel * terms, base, f.offsets, p.rows[2], p.count[1], p.count[2], more, apart ? sums : to, apart ? p.count[2] : next);
           if (!apart) continue;
           for (int64_t y1 = 0; y1 < p.count[1]; y1++)
             for (int64_t k = 0; k < p.count[2]; k++) to[y1 * next + k * p.step[2]] = sums[y1 * p.count[2] + k];
@@ -291,12 +311,13 @@ template <class T> struct ChannelByChannel {
 };
 
 template <class T> void run_channels(const ConvolutionSizes &c, const Part &p, const T *x, const T *weight, const T *bias, T *out, const WeftKernelRuntime *runtime) {
-  const int64_t taps = (int64_t)p.taps.size(), results = c.groups * c.made;
-  Lines<T> met = memory_of<T>(results * taps);
-  for (int64_t i = 0; i < results; i++)
+  const int64_t taps = (int64_t)p.taps.size(), results = c.groups * c.made, lines = results * c.channels;
+  const std::vector<int64_t> offsets = all_offsets(c, p);
+  Lines<T> met = memory_of<T>(lines * taps);
+  for (int64_t i = 0; i < lines; i++)
     for (int64_t t = 0; t < taps; t++) met[(size_t)(i * taps + t)] = weight[i * c.taps + p.taps[(size_t)t]];
-  ChannelByChannel<T> f = {c, p, x, met.get(), bias, out, runtime};
-  const int64_t each = p.span + c.made * taps * p.count[0] * p.count[1] * p.count[2];
+  ChannelByChannel<T> f = {c, p, x, met.get(), bias, offsets.data(), out, runtime};
+  const int64_t each = c.channels * p.span + c.channels * c.made * taps * p.count[0] * p.count[1] * p.count[2];
   runtime->parallel_for(c.images * c.groups, std::max<int64_t>(1, 262144 / each), ChannelByChannel<T>::run, &f);
 }
 
@@ -408,7 +429,8 @@ template <class T> bool shifted_convolution(const ConvolutionSizes &c, const T *
   if (!weft_shifted.dots[0] || !c.images || !c.channels || !c.made || !c.taps || !c.pixels) return false;
   if (holes && (c.stride[0] > 1 || c.stride[1] > 1 || c.stride[2] > 1 || c.hole[0] * c.hole[1] * c.hole[2] > 16)) return false;
   std::vector<Part> parts;
-  bool alone = c.channels == 1 && c.made <= kFewResults, pay = true;
+  const bool few = c.made <= kFewResults;
+  bool alone = c.channels == 1 && few, together = few && !holes, pay = true;
   for (int64_t a = 0; a < c.hole[0]; a++)
     for (int64_t b = 0; b < c.hole[1]; b++)
       for (int64_t k = 0; k < c.hole[2]; k++) {
@@ -416,12 +438,14 @@ template <class T> bool shifted_convolution(const ConvolutionSizes &c, const T *
         Part p = part_of(c, remainder);
         if (!p.any()) continue;
         alone = alone && p.span <= kNear;
+        together = together && p.count[2] >= kLong && c.channels * p.span <= kMemory;  // better than a product of few rows
         pay = pay && pays(c, p);
-        if (!alone && !pay) return false;
+        if (!alone && !together && !pay) return false;
         parts.push_back(std::move(p));
       }
+  if (!alone && holes && !less_than_columns(c, parts)) return false;
   for (const Part &p : parts) {
-    if (alone) run_channels(c, p, x, weight, bias, out, runtime);
+    if (alone || !pay) run_channels(c, p, x, weight, bias, out, runtime);
     else run_part(c, p, x, weight, bias, out, runtime);
   }
   return true;

@@ -41,7 +41,7 @@ def cdist(x1, x2, p, compute_mode):
     return _of_all(x1, x2, p)
 
 
-_NATIVE_NORMS, _NATIVE_DTYPES = (1, 2, math.inf), (dtypes.float32, dtypes.float64)
+_NATIVE_NORMS, _NATIVE_DTYPES = (0, 1, 2, math.inf), (dtypes.float32, dtypes.float64)
 
 
 def _of_all(x1: Any, x2: Any, p: float) -> Any:

@@ -17,6 +17,7 @@ template <class T> constexpr int64_t kLanes = Plain<T>::kLanes;
 template <Norm norm, class W> INSIDE W joined(W sum, W x) {
   if constexpr (norm == NORM_2) return vm_fma(x, x, sum);
   if constexpr (norm == NORM_1) return sum + vm_abs(x);
+  if constexpr (norm == NORM_0) return sum + (x == W{} ? W{} : x == x ? W{} + 1 : x);
   const W size = vm_abs(x);
   return (size > sum) | (size != size) ? size : sum;
 }
@@ -41,7 +42,8 @@ template <Norm norm, class T> void row_of(int64_t k, int64_t m, const T *x, cons
 }
 
 template <class T> void row(Norm norm, int64_t k, int64_t m, const T *x, const T *columns, int64_t step, T *out) {
-  if (norm == NORM_1) row_of<NORM_1, T>(k, m, x, columns, step, out);
+  if (norm == NORM_0) row_of<NORM_0, T>(k, m, x, columns, step, out);
+  else if (norm == NORM_1) row_of<NORM_1, T>(k, m, x, columns, step, out);
   else if (norm == NORM_2) row_of<NORM_2, T>(k, m, x, columns, step, out);
   else row_of<NORM_MAX, T>(k, m, x, columns, step, out);
 }
@@ -77,6 +79,7 @@ template <Norm norm, class T> void pull_of(int64_t k, int64_t m, const T *x, con
 }
 
 template <class T> void pull(Norm norm, int64_t k, int64_t m, const T *x, const T *y, const T *weights, const T *distances, T *to) {
+  if (norm == NORM_0) return;  // the number of differences changes in steps
   if (norm == NORM_1) pull_of<NORM_1, T>(k, m, x, y, weights, distances, to);
   else if (norm == NORM_2) pull_of<NORM_2, T>(k, m, x, y, weights, distances, to);
   else pull_of<NORM_MAX, T>(k, m, x, y, weights, distances, to);

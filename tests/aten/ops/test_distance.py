@@ -20,7 +20,7 @@ def derivatives(out, inputs, g):
     return [*first, *weft.autograd.grad(sum((f * f.detach().cos()).sum() for f in first), [*inputs, g], allow_unused=True)]
 
 
-@pytest.mark.parametrize("p", [1, 2, math.inf])
+@pytest.mark.parametrize("p", [0, 1, 2, math.inf])
 @pytest.mark.parametrize("sizes", [((5, 3), (4, 3)), ((2, 70, 21), (2, 33, 21)), ((3, 1, 6, 2), (2, 5, 2)), ((4, 0), (2, 0))])
 def test_distances_and_their_derivatives(p, sizes):
     a, b = (rows(*s) for s in sizes)
@@ -36,7 +36,7 @@ def test_distances_and_their_derivatives(p, sizes):
         weft.testing.assert_close(x, y)
 
 
-@pytest.mark.parametrize("p", [1, 2, math.inf])
+@pytest.mark.parametrize("p", [0, 1, 2, math.inf])
 @pytest.mark.parametrize("n, k", [(1, 3), (2, 1), (40, 21), (7, 0), (0, 2)])
 def test_distances_within_a_matrix(p, n, k):
     x = rows(n, k)

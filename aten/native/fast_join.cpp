@@ -27,21 +27,50 @@ struct Runs {
   }
 };
 
+// Two row-major tensors whose runs are one element: their elements in turns (a stack along a new last dim, as of complex numbers' parts).
+template <class T> struct Pairs {
+  const T *first, *second;
+  T *to;
+
+  static void range(void *ctx, int64_t begin, int64_t end, int64_t) {
+    const Pairs &p = *static_cast<Pairs *>(ctx);
+    for (int64_t i = begin; i < end; i++) p.to[2 * i] = p.first[i], p.to[2 * i + 1] = p.second[i];
+  }
+  static bool join(const Runs &runs, int64_t count) {
+    Pairs pairs = {reinterpret_cast<const T *>(runs.from[0]), reinterpret_cast<const T *>(runs.from[1]), reinterpret_cast<T *>(runs.to)};
+    Loop::parallel(2 * count, count, 2, range, &pairs);
+    return true;
+  }
+};
+bool join_pairs(const Runs &runs, int64_t count) {
+  if (runs.from.size() != 2 || runs.bytes[0] != runs.bytes[1]) return false;
+  switch (runs.bytes[0]) {
+    case 1: return Pairs<uint8_t>::join(runs, count);
+    case 2: return Pairs<uint16_t>::join(runs, count);
+    case 4: return Pairs<uint32_t>::join(runs, count);
+    case 8: return Pairs<uint64_t>::join(runs, count);
+    default: return false;
+  }
+}
+
 // Whether that was done: short runs, and tensors laid out otherwise, are for loops.
 bool join_runs(PyObject *const *items, Py_ssize_t n, int dim, WeftTensor *out) {
   constexpr size_t kRun = 256;
   Runs runs;
+  bool short_runs = false;
   int64_t count = 1, inner = weft_itemsize(WEFT_DTYPE(out));
   for (int d = 0; d < dim; d++) count *= out->sizes[d];
   for (int d = dim + 1; d < WEFT_NDIM(out); d++) inner *= out->sizes[d];
   for (Py_ssize_t i = 0; i < n; i++) {
     WeftTensor *t = as_tensor(items[i]);
     const size_t run = (size_t)(t->sizes[dim] * inner);
-    if (!(t->word & WEFT_WORD_CONTIGUOUS) || run < kRun) return false;
+    if (!(t->word & WEFT_WORD_CONTIGUOUS) || run == 0 || (run < kRun && n != 2)) return false;
+    short_runs |= run < kRun;
     runs.from.push_back(weft_data(t)), runs.bytes.push_back(run);
     runs.all += run;
   }
   runs.to = weft_data(out);
+  if (short_runs) return join_pairs(runs, count);
   Loop::parallel(out->numel, count, out->numel / std::max<int64_t>(count, 1), Runs::range, &runs);
   return true;
 }

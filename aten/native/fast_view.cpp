@@ -463,8 +463,8 @@ PyObject *fast_as_strided(Call &call) {
   WeftTensor *t = call.tensor(0);
   const Arg &size = call[1], &stride = call[2], &at = call[3];
   if (size.kind != Arg::INTS || stride.kind != Arg::INTS || size.n != stride.n) return UNHANDLED;
-  const int64_t offset = at.kind == Arg::INT ? at.integer : t->offset;
-  if (at.kind != Arg::INT && !(at.kind == Arg::OBJECT && at.object == Py_None)) return UNHANDLED;
+  int64_t offset = at.kind == Arg::INT ? at.integer : t->offset;
+  if (at.kind != Arg::INT && !at.none() && !(at.kind == Arg::OBJECT && exact_int(at.object, &offset))) return UNHANDLED;
   for (int d = 0; d < size.n; d++)
     if (size.list[d] < 0 || stride.list[d] < 0) return UNHANDLED;
   if (offset < 0 || !window_inside(size.n, size.list, stride.list, offset, weft_itemsize(WEFT_DTYPE(t)), t->storage->nbytes)) return UNHANDLED;

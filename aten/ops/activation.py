@@ -8,8 +8,8 @@ import numpy as np
 from aten.meta import Meta
 from aten.op import Op, composite, op, ops, registry, widened
 from aten.ops.by_definition import by_definition
-from aten.ops.closed import closed
-from aten.ops.pointwise import finish_pointwise, float_only, pointwise_meta
+from aten.ops.closed import closed, in_float32
+from aten.ops.pointwise import binary, finish_pointwise, float_only, pointwise_meta
 from aten.promotion import category
 from aten.scalar import numerics
 from aten.shapes import wrap_dim
@@ -209,7 +209,7 @@ def _prelu(x, weight):
         weight = weight.reshape(sizes)
     elif weight.ndim:
         weight = weight.reshape([1] * x.ndim)
-    return _where(x > 0, x, weight * x)
+    return ops._prelu_kernel(x, weight)
 
 
 def _softshrink(x, lambd):
@@ -285,6 +285,17 @@ _activation(
 registry["threshold_"].tags |= {"fill"}  # done twice it gives the same: an element may be shown more than once
 _activation("logsigmoid", "", lambda x: ops.logsigmoid_core(x), "log(sigmoid(x)).", inplace=False)
 _activation("glu", "int dim=-1", _glu, "First half times sigmoid of the second half along dim.", inplace=False, native=None)
+_prelu_kernel = binary(
+    "_prelu_kernel",
+    lambda x, weight, out: np.copyto(out, np.where(x > 0, x, weight * x)),
+    numbers=False,
+    inplace=False,
+    derivative=(lambda t, x, y: _where(x > 0, t, t * y), lambda t, x: _where(x > 0, 0.0, t * x)),
+    doc="x, times the weight, which broadcasts, where it is not above 0.",
+)
+_prelu_kernel.decompose(in_float32(lambda x, weight: _where(x > 0, x, weight * x)))
+
+
 _activation("prelu", "Tensor weight", _prelu, "x, times weight below 0 (one a channel).", method=True, inplace=False, native=None)
 
 

@@ -26,7 +26,7 @@ def _wide(x: Any) -> Any:
     return ops.cast(x, dtypes.float32) if getattr(x, "dtype", None) in _HALF else x
 
 
-def _in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
+def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with half types computed in float32 and rounded once."""
 
     def wide(*args: Any) -> Any:
@@ -52,13 +52,13 @@ def closed(declaration: str, definition: Callable[..., Any], derivative: Any, do
     made = op(declaration, tags=("pointwise", "fused", "hidden"), promote="same")(rule)
     made._core = made.schema.params
     made.whole = whole
-    made.decompose(_in_float32(definition))
+    made.decompose(in_float32(definition))
     if derivative is None:
         public = made.name.removesuffix("_core")
         made.vjp_fn, made.jvp_fn = missing(public), _refused(public)
         return finish_pointwise(made, None, False)
     several = isinstance(derivative, tuple)
-    products = tuple(map(_in_float32, derivative if several else (derivative,)))
+    products = tuple(map(in_float32, derivative if several else (derivative,)))
     return finish_pointwise(made, products if several else products[0], False)
 
 

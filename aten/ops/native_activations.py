@@ -92,12 +92,6 @@ def log_sigmoid_backward(grad_output, input, buffer):
     return pulled_back(grad_output, input, ops.logsigmoid)
 
 
-@composite("_prelu_kernel(Tensor input, Tensor weight) -> Tensor", tags=_HIDDEN)
-def prelu_kernel(input, weight):
-    """prelu with a weight that broadcasts."""
-    return ops.where(input > 0, input, input * weight)
-
-
 # ------------------------------------------------------------------------------------------------------------ losses
 def _of_loss(name: str, before: str = "", after: str = "", own: str | None = None) -> None:
     """A loss (input, target, *before, reduction, *after), and where it has one its gradient."""

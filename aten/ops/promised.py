@@ -9,7 +9,7 @@ PROMISED = {
         "threshold_core hardswish_core logsigmoid_core mish_core glu_core glu_core_backward relu6 relu6_. leaky_relu "
         "leaky_relu_. elu elu_. selu. selu_. celu. celu_. hardtanh hardtanh_. softplus mish mish_. hardsigmoid "
         "hardsigmoid_. hardswish hardswish_. softsign tanhshrink softshrink hardshrink. threshold threshold_. logsigmoid "
-        "glu prelu. rrelu logit. logit_. logit_core gelu",
+        "glu _prelu_kernel. prelu. rrelu logit. logit_. logit_core gelu",
     "attention":
         "scaled_dot_product_attention dropout_attention scaled_dot_product_attention_backward dropout_attention_backward",
     "bessel":
@@ -89,11 +89,11 @@ PROMISED = {
         "silu_backward mish_backward hardswish_backward hardsigmoid_backward hardtanh_backward softshrink_backward "
         "hardshrink_backward softplus_backward logit_backward glu_backward gelu_backward threshold_backward "
         "sigmoid_backward tanh_backward _add_relu _add_relu_. leaky_relu_backward elu_backward log_sigmoid_forward "
-        "log_sigmoid_backward _prelu_kernel native_mse_loss mse_loss_backward native_l1_loss l1_loss_backward "
-        "native_smooth_l1_loss smooth_l1_loss_backward native_huber_loss huber_loss_backward native_soft_margin_loss "
-        "soft_margin_loss_backward native_kl_div kl_div_backward native_binary_cross_entropy "
-        "binary_cross_entropy_backward native_binary_cross_entropy_with_logits binary_cross_entropy_with_logits_backward "
-        "native_nll_loss cross_entropy_loss",
+        "log_sigmoid_backward native_mse_loss mse_loss_backward native_l1_loss l1_loss_backward native_smooth_l1_loss "
+        "smooth_l1_loss_backward native_huber_loss huber_loss_backward native_soft_margin_loss soft_margin_loss_backward "
+        "native_kl_div kl_div_backward native_binary_cross_entropy binary_cross_entropy_backward "
+        "native_binary_cross_entropy_with_logits binary_cross_entropy_with_logits_backward native_nll_loss "
+        "cross_entropy_loss",
     "native_attention":
         "_safe_softmax _masked_softmax _scaled_dot_product_attention_math _scaled_dot_product_flash_attention_for_cpu "
         "_flash_attention_forward _efficient_attention_forward _scaled_dot_product_flash_attention "
@@ -183,6 +183,8 @@ PROMISED = {
         "special_modified_bessel_i0=i0. special_log1p=log1p. special_log_softmax=log_softmax. special_softmax=softmax. "
         "special_logit=logit. special_logsumexp=logsumexp. special_multigammaln=mvlgamma. special_polygamma=polygamma "
         "special_round=round. special_sinc=sinc. special_xlogy=xlogy. special_entr entr_core frexp.",
+    "strided_gradient":
+        "as_strided_backward",
     "take":
         "take. put. put_. take_along_dim. index_reduce. index_reduce_. unravel_index nonzero_static. sum_to_size. "
         "embedding_bag lengths_of_runs segment_reduce _segment_reduce=segment_reduce",

@@ -465,7 +465,7 @@ def _(base, new, size, stride, storage_offset):
     return permute(made, inverse_permutation(order))
 
 
-def _window(sizes: Sequence[int], strides: Sequence[int]) -> int:
+def window(sizes: Sequence[int], strides: Sequence[int]) -> int:
     return 0 if 0 in sizes else 1 + int(sum((n - 1) * s for n, s in zip(sizes, strides)))
 
 
@@ -475,7 +475,7 @@ def check_window(sizes: Sequence[Any], strides: Sequence[Any], offset: Any, nume
         raise RuntimeError("mismatch in length of strides and shape")
     if any(map(is_symbolic, (*sizes, *strides, offset, numel))) or 0 in sizes:
         return
-    if min(*sizes, *strides, offset, 0) < 0 or offset + _window(sizes, strides) > numel:
+    if min(*sizes, *strides, offset, 0) < 0 or offset + window(sizes, strides) > numel:
         raise RuntimeError(
             f"setStorage: sizes {show(sizes)}, strides {show(strides)}, storage offset {offset} are out of bounds for storage of "
             f"{numel} elements"
@@ -486,66 +486,6 @@ def strided_array(memory: np.ndarray, sizes: Sequence[int], strides: Sequence[in
     """A view of flat memory with these sizes and strides (in elements)."""
     check_window(sizes, strides, offset, memory.size)
     return np.lib.stride_tricks.as_strided(memory[offset:], tuple(sizes), tuple(s * memory.itemsize for s in strides))
-
-
-def _places(sizes: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
-    """Where the elements of a layout lie, as positions in memory."""
-    places = np.full(tuple(sizes), offset, np.int64)
-    for d, (n, stride) in enumerate(zip(sizes, strides)):
-        places += (np.arange(n) * np.int64(stride)).reshape([n if i == d else 1 for i in range(len(sizes))])
-    return places
-
-
-@op(
-    "as_strided_backward(Tensor grad, int[] input_sizes, int[] input_strides, int input_offset, int[] size, int[] stride, int "
-    "storage_offset) -> Tensor",
-    tags=["library", "function_only"],
-    compute="float32",
-)
-def as_strided_backward(
-    grad: Meta,
-    input_sizes: list[Any],
-    input_strides: list[Any],
-    input_offset: Any,
-    size: list[Any],
-    stride: list[Any],
-    storage_offset: Any,
-) -> Meta:
-    """Each element's gradient added to where it lies in the input; elements that share memory share their
-    gradient evenly.
-    """
-    return grad.like(sizes=input_sizes)
-
-
-@as_strided_backward.kernel
-def _(out, g, input_sizes, input_strides, input_offset, size, stride, storage_offset):
-    outputs, inputs = _places(size, stride, storage_offset), _places(input_sizes, input_strides, input_offset)
-    _, numbered = np.unique(np.concatenate([outputs.reshape(-1), inputs.reshape(-1)]), return_inverse=True)
-    outputs, inputs = numbered[: outputs.size].reshape(outputs.shape), numbered[outputs.size :].reshape(inputs.shape)
-    n = int(numbered.max(initial=-1)) + 1
-    memory, shared = np.zeros(n, g.dtype), np.zeros(n, np.int64)
-    np.add.at(memory, outputs, g)
-    np.add.at(shared, inputs, 1)
-    out[...] = memory[inputs] / np.maximum(shared[inputs], 1).astype(g.dtype)
-
-
-@as_strided_backward.vjp
-def _(g, grad_meta, input_sizes, input_strides, input_offset, size, stride, storage_offset):
-    """Elements that share a place get the mean of what comes for them: their transpose is the same with the layouts exchanged,
-    but for how many share."""
-    ours, theirs = _sharers(input_sizes, input_strides, g), _sharers(size, stride, g)
-    mean = g if ours is None else g / ours
-    back = ops.as_strided_backward(mean, size, stride, storage_offset, input_sizes, input_strides, input_offset)
-    return back if theirs is None else back * theirs
-
-
-def _sharers(sizes: Sequence[int], strides: Sequence[int], like: Any) -> Any:
-    """How many elements of a layout lie where each does; None where none share."""
-    places = _places(sizes, strides, 0)
-    _, numbered, counts = np.unique(places.reshape(-1), return_inverse=True, return_counts=True)
-    if counts.max(initial=1) == 1:
-        return None
-    return ops.cast(ops.to_device(_native.from_numpy(counts[numbered].reshape(places.shape)), like.device), like.dtype)
 
 
 @op("alias(Tensor input) -> Tensor", kind="view", tags=["function_only"], native="view")

@@ -64,6 +64,12 @@ def gelu_tanh(v, x):
     return 0.5 * x * (1 + v.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
 
+@define()
+def _prelu_kernel(v, x, weight):
+    """x, times weight where it is not above 0."""
+    return v.where(x > 0, x, weight * x)
+
+
 @define("fhi")
 def clamp(v, x, low, high):
     """x within [low, high]; a NaN stays, and one among the bounds wins."""

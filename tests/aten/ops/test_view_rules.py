@@ -2,12 +2,14 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import aten
 import weft
 from aten import autograd
 from aten.meta import Meta
+from aten.op import ops
 
 
 def test_new_dims_of_size_one_have_the_stride_of_one_more():
@@ -99,3 +101,25 @@ def test_a_write_through_as_strided_has_the_slopes_of_what_is_left():
     y = x * 1
     y.as_strided((2, 2), (1, 2)).fill_(5)
     assert weft.autograd.grad(y.sum(), x)[0].tolist() == [[0, 0, 0], [0, 1, 1], [1, 1, 1]]
+
+
+def shared_evenly(g, sizes, strides, at, size, stride, offset):
+    """The gradient of as_strided, element by element."""
+    memory = {}
+    for index in np.ndindex(*size):
+        place = offset + sum(i * s for i, s in zip(index, stride))
+        memory[place] = memory.get(place, 0) + g[index]
+    places = [at + sum(i * s for i, s in zip(index, strides)) for index in np.ndindex(*sizes)]
+    return np.array([memory.get(place, 0) / places.count(place) for place in places]).reshape(sizes)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_gradient_of_a_strided_view_is_what_is_added_where_its_elements_lie(seed):
+    random = np.random.default_rng(seed)
+    layouts = []
+    for n in random.integers(0, 4, 2):
+        layouts.append([random.integers(0, 5, n).tolist(), random.integers(0, 9, n).tolist(), int(random.integers(0, 20))])
+    (sizes, strides, at), (size, stride, offset) = layouts
+    g = np.ascontiguousarray(random.integers(-9, 9, size).astype(np.float64)).reshape(size)
+    made = ops.as_strided_backward(weft.from_numpy(g), sizes, strides, at, size, stride, offset)
+    np.testing.assert_allclose(made.numpy(), shared_evenly(g, sizes, strides, at, size, stride, offset), rtol=1e-15)

@@ -195,10 +195,9 @@ def test_leaving_early_ends_the_workers():
         break
     one, two = iter(loader), iter(DataLoader(Items(9), num_workers=2))  # workers of the one hold nothing of the other
     next(one), next(two)
-    start = time.monotonic()
     del one, two, loader, _
     gc.collect()
-    assert not multiprocessing.active_children() and time.monotonic() - start < 4
+    assert not multiprocessing.active_children()
 
 
 def test_batches_that_are_kept_hold_no_descriptors():

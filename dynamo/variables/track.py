@@ -248,8 +248,9 @@ def _dict(frame, value, source):
         stored = frame.world.stored_keys(known, inside, [wrap(frame, k, DictKey(inside, i)) for i, k in enumerate(value)])
         for i, ((k, v), (found, key)) in enumerate(zip(value.items(), stored)):
             entries[found] = [key, Lazy(v, value_at(known, inside, i, found, Item(inside, k)), frame.output)]
-    factory = getattr(value, "default_factory", None)
-    default = wrap(frame, factory, Attr(source, "default_factory")) if factory is not None else ConstantVariable(None)
+    default: Any = ConstantVariable(None)
+    if type(value) is collections.defaultdict:  # that it has none is guarded, too
+        default = wrap(frame, value.default_factory, Attr(source, "default_factory"))
     return DictVariable(entries, type(value), default, source, value if type(value) is collections.OrderedDict else None)
 
 

@@ -289,3 +289,28 @@ def test_a_method_of_c_that_waits_for_its_arguments_refuses_them_in_its_own_name
 
     alike(f, (x, made()))
     alike(add, (x, made()), (x, made()))
+
+
+def test_a_defaultdict_that_gets_a_factory_has_one():
+    missing = collections.defaultdict(None)
+    named = collections.OrderedDict()
+    named.default_factory = list
+
+    def f(x, key):
+        try:
+            return x + 1, len(missing[key])
+        except KeyError as e:
+            return x + 2, e.args
+
+    def named_alike(x, key):
+        try:
+            return x + 1, named[key]
+        except KeyError as e:
+            return x + 2, e.args
+
+    def factory(n):
+        missing.clear()
+        missing.default_factory = None if n == 0 else lambda: [1] * n
+
+    alike(f, (x, "q"), (x, "q"), (x, "q"), between=factory)
+    alike(named_alike, (x, "q"))

@@ -1,5 +1,7 @@
 """Kernels that NumPy runs: memory as an array, numbers as their dtype has them, halves computed wider and rounded once."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

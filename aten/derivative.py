@@ -1,5 +1,7 @@
 """From an op's derivative, as declared, to its vjp and jvp, and to what a recorded step keeps and runs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -134,7 +136,7 @@ class Plan:
             else:
                 raise TypeError(f"the vjp of {op.name} asks for {name!r}, which is no parameter of {op.declaration}")
 
-    def narrowed(self, asked: int) -> "Plan":
+    def narrowed(self, asked: int) -> Plan:
         """The plan of those gradients alone whose bits are set, by tensor of `inputs`. What it saves, this one saves too."""
         needs, at = list(self.needs), 0
         for slot in self.slots:

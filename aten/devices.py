@@ -4,6 +4,8 @@ The memory of a device is its row in the table of `aten/native/devices.cpp`. On 
 are given tensors, `kernel(out, *core arguments)`. On `meta` there is nothing to run: a call gives what the shape rule says.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -3,6 +3,8 @@
 This is the general path, in Python. Calls of ops with native rules on plain tensors take a native one with the same meaning.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

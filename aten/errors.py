@@ -4,6 +4,8 @@ Ops raise Python's own classes, as PyTorch does (RuntimeError, IndexError, TypeE
 This file holds what has no class there: problems of the compiler itself, and linear algebra's own error.
 """
 
+from __future__ import annotations
+
 import sys
 import warnings
 from collections.abc import Callable

@@ -1,6 +1,8 @@
 """Tensor types of old: FloatTensor, LongTensor … as constructors and in isinstance, `tensor.type()`, `tensor.new()`, and functions
 of single elements (`apply_`, `map_`)."""
 
+from __future__ import annotations
+
 import operator
 import types
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """A tensor without data: dtype, device, sizes, strides, offset. Shape rules map Metas to Metas."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -40,7 +42,7 @@ class Meta:
         self.requires_grad = requires_grad
 
     @staticmethod
-    def of(tensor) -> "Meta":
+    def of(tensor) -> Meta:
         """The Meta of a Tensor or a Tracer."""
         meta = getattr(tensor, "meta", None)
         if type(meta) is Meta:
@@ -50,7 +52,7 @@ class Meta:
         return Meta(tensor.dtype, tensor.device, tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.requires_grad)
 
     @staticmethod
-    def contiguous(sizes, dtype, device) -> "Meta":
+    def contiguous(sizes, dtype, device) -> Meta:
         """Row-major, offset 0. Raises RuntimeError when the bytes of static sizes overflow 64 bits."""
         sizes = tuple(sizes)
         strides = contiguous_strides(sizes)
@@ -58,7 +60,7 @@ class Meta:
             raise RuntimeError(f"{'Stride' if 0 in sizes else 'Storage size'} calculation overflowed with sizes={list(sizes)}")
         return Meta(dtype, device, sizes, strides)
 
-    def like(self, sizes=None, dtype=None, strides=None, offset=0) -> "Meta":
+    def like(self, sizes=None, dtype=None, strides=None, offset=0) -> Meta:
         """A fresh tensor on the same device: these sizes (default: mine), row-major unless strides are given.
 
         Without sizes the layout is kept if it is dense.
@@ -68,7 +70,7 @@ class Meta:
             strides = dense_strides(self) if sizes is None else contiguous_strides(sizes)
         return Meta(dtype, self.device, self.sizes if sizes is None else sizes, strides, offset)
 
-    def view(self, sizes, strides, offset, dtype=None) -> "Meta":
+    def view(self, sizes, strides, offset, dtype=None) -> Meta:
         """A view of the same memory, in items of `dtype`."""
         return Meta(dtype or self.dtype, self.device, sizes, strides, offset, self.requires_grad)
 

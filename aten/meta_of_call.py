@@ -1,5 +1,7 @@
 """What `Op.meta` answers: above both dispatch, which shape rules share with eager calls, and the Tracers that composites run on."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -8,6 +8,8 @@ dtype of sum) is resolved before the core: by `.special`, `.normal` or `promote`
 definition in other ops.
 """
 
+from __future__ import annotations
+
 import functools
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +21,7 @@ from aten.meta import Meta
 from aten.promotion import category
 from aten.schema import Param, Schema
 
-registry: dict[str, "Op"] = {}
+registry: dict[str, Op] = {}
 
 
 class Op(_native.NativeOp):

@@ -1,5 +1,7 @@
 """What dtypes `out=` may have: most results are cast to it; of some ops it must be that of the result, and factories take it."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from aten.promotion import TYPE_NAMES

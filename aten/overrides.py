@@ -4,6 +4,8 @@ Calls on exact Tensors and Parameters never come here: they are native. What oth
 arguments, of which it is remembered whether they override anything.
 """
 
+from __future__ import annotations
+
 import operator
 import threading
 from collections.abc import Callable, Iterable

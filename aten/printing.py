@@ -1,5 +1,7 @@
 """Tensors as text, in PyTorch's form: four digits, columns aligned, long ones summarised."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable
 from typing import Any

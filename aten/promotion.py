@@ -1,5 +1,7 @@
 """Which dtype a result has: that of operands of several ranks, `result_type`, `can_cast` (of two dtypes: native/dtype.cpp)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from typing import Any

@@ -4,6 +4,8 @@ Containers are tuple, list, dict (insertion order), OrderedDict, named tuples, N
 Everything else is a leaf.
 """
 
+from __future__ import annotations
+
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -14,7 +16,7 @@ class Spec(NamedTuple):
 
     kind: type | None
     context: Any
-    children: tuple["Spec", ...]
+    children: tuple[Spec, ...]
     num_leaves: int
 
     def __repr__(self) -> str:

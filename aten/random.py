@@ -1,6 +1,8 @@
 """Random number generators: Philox4x32-10 streams, each a seed and the next counter. A state is 16 bytes, as a tensor: both, low
 bytes first."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 from collections.abc import Iterable, Iterator

@@ -8,6 +8,8 @@ spread over the positional arguments), float, bool, str, ScalarType, Device, Mem
 differentiated), Any; `?` may be None, `[]` is a list.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -3,6 +3,8 @@ variable. Those that are options of the compiler can be given to one compilation
 reads them through `options`, which holds in its own thread only.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import sys

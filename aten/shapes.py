@@ -1,5 +1,7 @@
 """Arithmetic of sizes and strides, for ints and SymInts alike. A guard is only asked where the answer matters."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -1,6 +1,8 @@
 """Storages as PyTorch has them: the bytes that tensors share (UntypedStorage), and the old view of them as elements of one dtype
 (TypedStorage, FloatStorage …)."""
 
+from __future__ import annotations
+
 import copy
 import mmap
 from collections.abc import Iterator, Sequence
@@ -110,7 +112,7 @@ def _unchanged(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _wrap(dtype: DType) -> Any:
-    def typed(self: UntypedStorage) -> "TypedStorage":
+    def typed(self: UntypedStorage) -> TypedStorage:
         return TypedStorage(wrap_storage=elements(self).to(dtype).untyped_storage(), dtype=dtype, _internal=True)
 
     return typed
@@ -318,23 +320,23 @@ class TypedStorage:
         _warn_typed_storage_removal()
         return self._pickle_storage_type()
 
-    def _deepcopy(self, memo: dict[int, Any]) -> "TypedStorage":
+    def _deepcopy(self, memo: dict[int, Any]) -> TypedStorage:
         return self.__deepcopy__(memo)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "TypedStorage":
+    def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
         return self._like(copy.deepcopy(self._untyped_storage, memo))
 
     def __reduce__(self) -> Any:
         return _rebuild_typed, (type(self), rebuild(bytes(self._untyped_storage.tolist())), self.dtype)
 
-    def _like(self, untyped: UntypedStorage) -> "TypedStorage":
+    def _like(self, untyped: UntypedStorage) -> TypedStorage:
         return _rebuild_typed(type(self), untyped, self.dtype)
 
-    def _to(self, dtype: DType) -> "TypedStorage":
+    def _to(self, dtype: DType) -> TypedStorage:
         return TypedStorage(wrap_storage=self._tensor().to(dtype).clone().untyped_storage(), dtype=dtype, _internal=True)
 
     @classmethod
-    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> "TypedStorage":
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
         """`size` elements of a file, mapped."""
         _warn_typed_storage_removal()
         if cls._fixed is None:

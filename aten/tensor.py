@@ -1,5 +1,7 @@
 """Tensor's Python side: construction, Parameter, text, copying and pickling, and `attach` for the ops' methods."""
 
+from __future__ import annotations
+
 import copy
 import functools
 import math
@@ -330,7 +332,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
     __slots__ = ()
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> "Parameter":
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = _native.empty((0,))
         while _native.is_tracer(data) and (value := data.level.value(data)) is not None:

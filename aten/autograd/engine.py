@@ -2,6 +2,8 @@
 aten/native/engine.cpp.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 import threading

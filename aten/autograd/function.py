@@ -1,5 +1,7 @@
 """User-defined functions with their own backward: `autograd.Function`."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import warnings
@@ -54,7 +56,7 @@ class FunctionCtx:
         """These outputs have no gradient."""
         self._non_differentiable = tensors
 
-    def seen_from(self, pairs: Sequence[tuple[Any, Any]]) -> "FunctionCtx":
+    def seen_from(self, pairs: Sequence[tuple[Any, Any]]) -> FunctionCtx:
         """The same with other tensors in the place of some: as a transform sees what its values stand for."""
         others = {id(old): new for old, new in pairs}
         made = FunctionCtx(self.needs_input_grad)
@@ -73,7 +75,7 @@ def _zeros_of(meta: tuple[Any, Any, Any], like: Tensor) -> Tensor:
     return like.detach().new_zeros(tuple(meta[0]), dtype=meta[1])
 
 
-def run_backward(cls: type["Function"], places: dict[int, int], count: int, node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+def run_backward(cls: type[Function], places: dict[int, int], count: int, node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     """`places`: which output of the node each of the function's `count` outputs is; what is no tensor has the gradient None."""
     some = next(g for g in grads if g is not None)
     given = tuple(grads[places[i]] if i in places else None for i in range(count))

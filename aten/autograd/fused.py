@@ -5,6 +5,8 @@ NotImplemented
 where there is no kernel for these arguments; then the vjp runs. A test holds the two equal.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

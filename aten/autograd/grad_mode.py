@@ -1,5 +1,7 @@
 """Whether gradients are recorded: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import warnings
@@ -23,7 +25,7 @@ class _AmbientBits:
     def __exit__(self, *exc: Any) -> None:
         _native.set_ambient_bits(self.mask, self.before)
 
-    def clone(self) -> "_AmbientBits":
+    def clone(self) -> _AmbientBits:
         """A fresh one: each call of a decorated function has its own."""
         return type(self)()
 
@@ -101,7 +103,7 @@ class set_grad_enabled(_AmbientBits):
     def __enter__(self) -> None:
         _native.set_ambient_bits(_GRAD, self.value)
 
-    def clone(self) -> "set_grad_enabled":
+    def clone(self) -> set_grad_enabled:
         return set_grad_enabled(bool(self.value))
 
     def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,7 +123,7 @@ class inference_mode(_AmbientBits):
         made.value = _INFERENCE if on else _GRAD
         return made(mode) if callable(mode) else made
 
-    def clone(self) -> "inference_mode":
+    def clone(self) -> inference_mode:
         return inference_mode(self.value == _INFERENCE)
 
 

@@ -1,5 +1,7 @@
 """What `torch.autograd.graph` has: hooks on what is saved for backward, edges of the graph as values, hooks on several tensors."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import threading

@@ -2,6 +2,8 @@
 base one.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from aten import _native

@@ -1,5 +1,7 @@
 """Backward of what the native paths record whole: matmul of any ranks above 1, linear, cat, split, pooling of windows."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from aten import _native

@@ -1,5 +1,7 @@
 """Recording an op: its Node keeps what the op's vjp asked for, and runs that vjp."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

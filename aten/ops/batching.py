@@ -3,6 +3,8 @@
 `dims` gives for each core argument the dimension of the batch, or None where it is not batched.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

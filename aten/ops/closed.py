@@ -4,6 +4,8 @@ What follows from their definition would be wrong where it has a kink that the f
 by |x| at 0), or lose digits. A compiler sees the definition; its derivative is traced from the one declared here.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -2,6 +2,8 @@
 resolved.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

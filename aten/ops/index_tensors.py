@@ -1,5 +1,7 @@
 """Elements named by several index tensors: `index`, `index_put`."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

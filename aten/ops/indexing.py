@@ -1,5 +1,7 @@
 """Reading and writing by index tensors: gather, scatter, index_select, index, index_put, embedding, scatter_reduce."""
 
+from __future__ import annotations
+
 from numbers import Number
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Matrix products. Core: mm and bmm; everything else is made of them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

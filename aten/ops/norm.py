@@ -1,5 +1,7 @@
 """Normalisations. layer_norm and rms_norm are whole ops; batch, group and instance norm are composites."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -4,6 +4,8 @@ Until then an op of such a family stands in the registry, and on Tensor as a met
 `promised.py` says which names a family declares; `python -m tests.aten.promised_ops` writes it, and a test holds it to be true.
 """
 
+from __future__ import annotations
+
 import importlib
 import sys
 from _thread import RLock, get_ident

@@ -6,6 +6,8 @@ tangent; the vjp is that for a gradient, with the derivative's conjugate. None f
 0 everywhere. Rows of the scalar vocabulary (aten/scalar) that say their meaning are ops without more being said here.
 """
 
+from __future__ import annotations
+
 import cmath
 import math
 from collections.abc import Callable

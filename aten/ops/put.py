@@ -1,5 +1,7 @@
 """Views replaced: a tensor with the elements that a view shows replaced by those of another."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,6 +3,8 @@
 The `*_philox` ops are functions of (seed, offset); `philox_reserve` advances the generator and is what levels trace.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Reductions. Core form: `dim` is an explicit list of non-negative dims (argmax: an int or None)."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -4,6 +4,8 @@ A row: kinds refused (C complex, H floats of 16 bits, I integers, N integers but
 is the highest among its tensors'.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Copies in another structure: cat, flip, roll, pad, tril, triu, copy."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Variances and standard deviations."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

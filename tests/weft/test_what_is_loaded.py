@@ -228,3 +228,12 @@ asks.join(30)
 assert not asks.is_alive()
 """
     loaded(program)
+
+
+def test_files_that_every_start_loads_evaluate_few_annotations():
+    program = """
+import types, gc, weft
+aliases = [o for o in gc.get_objects() if type(o) is types.GenericAlias and "typing.Any" in repr(o) and "numpy" not in repr(o)]
+assert len(aliases) < 150, len(aliases)
+"""
+    loaded(program)

@@ -382,8 +382,10 @@ class Level:
     def assign(self, target: Tracer, result: Tracer) -> None:
         """Let `target`, what it views and its other views see `result` from now on."""
         if not target.chain and result.meta.strides != target.meta.strides:
+            place = self.snapshot(target)
+            place._grad_fn = None  # what was there gets no gradient, not even zeros
             with opened(self):  # the value in the layout that views of the target rely on
-                result = dispatch.call_core(_registry()["copy"], (self.snapshot(target), result))
+                result = dispatch.call_core(_registry()["copy"], (place, result))
         new = self.read(result)
         cell = target.cell
         if cell is None:

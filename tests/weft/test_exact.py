@@ -412,3 +412,14 @@ def test_a_write_through_as_strided_of_what_lies_by_columns(exact):
         out = g(*own)
         found.append([out, *weft.autograd.grad(out, own, x + 1)])
     assert found[0][0].stride() == found[1][0].stride() and all(map(weft.equal, *found))
+
+
+def test_a_write_of_another_layout_adds_no_zeros_to_a_gradient():
+    """A zero added to -0 would be 0."""
+
+    def f(x):
+        v = x.clone()
+        v.masked_fill_(v > 0, 0.2)
+        return x * -0.0, v.round()
+
+    same(f, weft.randn(7, 16).t().requires_grad_())

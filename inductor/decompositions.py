@@ -159,7 +159,8 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     **dict.fromkeys(("part_means", "part_means_backward", "resample", "resample_backward", "resample_bytes"), _unless_on_cpu),
     **dict.fromkeys(("ctc_alignments", "ctc_alignments_backward"), _unless_on_cpu),  # (decomposed each frame is some nodes)
     # Decomposed these keep what they sum over.
-    **dict.fromkeys(("part_maxima", "part_maxima_backward", "window_maxima_backward", "window_sums_backward"), _unless_on_cpu),
+    **dict.fromkeys(("part_maxima", "part_maxima_backward", "drawn_maxima"), _unless_on_cpu),
+    **dict.fromkeys(("window_maxima_backward", "window_sums_backward"), _unless_on_cpu),
     **dict.fromkeys(("nearest", "nearest_backward", *_BAGS, *_DISTANCES), _unless_on_cpu),
     **dict.fromkeys(("recurrent_layer", "recurrent_layer_backward"), _unless_on_cpu),  # (decomposed each step is some nodes)
     **dict.fromkeys(("product_of_reflections", "reflected"), _unless_on_cpu),  # (decomposed each reflection is some nodes)

@@ -10,12 +10,16 @@
 #include "half.h"
 #include "native_kernel.h"
 #include "reduce.h"
+#include "strips.h"
 
 namespace weft {
 
 namespace {
 
-constexpr int64_t kShortest = 16;  // items of a channel, at least, for vectors to be worth it
+constexpr int64_t kShortest = 16;  // items of a channel of a sample, at least, for which loops over one are worth their calls
+constexpr int64_t kRow = 64;       // items, about, of a row of several channels
+
+#define WEFT_VECTORS __attribute__((target_clones("default", "avx2", "avx512f"), optimize("O3")))
 
 // A factor for each channel (or none): whether it is a contiguous tensor of the dtype and number, without history to come.
 bool is_factor(const WeftTensor *t, int dtype, int64_t n) {
@@ -32,6 +36,26 @@ double channel(const WeftTensor *t, int64_t i, double otherwise) {
     default: return bfloat16_to_float(reinterpret_cast<const uint16_t *>(p)[i]);
   }
 }
+
+// Mean and sum of squared deviations of a channel of all samples. Runs of few items are put side by side first.
+template <class T> void channel_moments(WeftMoments moments, const T *x, int64_t samples, int64_t channels, int64_t plane, int64_t c, void *mean, void *squares) {
+  const int64_t step = channels * plane;
+  x += c * plane;
+  if (plane >= kShortest) return moments(samples, plane, reinterpret_cast<const char *>(x), step * (int64_t)sizeof(T), mean, squares);
+  std::vector<T> side((size_t)(samples * plane));
+  T *to = side.data();
+  for (int64_t s = 0; s < samples; s++, x += step)
+    for (int64_t i = 0; i < plane; i++) *to++ = x[i];
+  moments(1, samples * plane, reinterpret_cast<const char *>(side.data()), 0, mean, squares);
+}
+
+#define WEFT_AFFINE_ROWS(T)                                                                                                              \
+  WEFT_VECTORS void affine_rows(int64_t rows, int64_t width, const T *x, const T *center, const T *scale, const T *shift, T *y) {        \
+    for (int64_t r = 0; r < rows; r++, x += width, y += width)                                                                           \
+      for (int64_t k = 0; k < width; k++) y[k] = (x[k] - center[k]) * scale[k] + shift[k];                                               \
+  }
+WEFT_AFFINE_ROWS(float)
+WEFT_AFFINE_ROWS(double)
 
 struct NormJob {
   WeftMoments moments;
@@ -51,12 +75,14 @@ struct NormJob {
   }
   double get(const void *from) const { return wide ? *static_cast<const double *>(from) : *static_cast<const float *>(from); }
 
+  bool is_short() const { return plane < kShortest; }
+  double root(double variance) const { return wide ? ::sqrt(variance + eps) : ::sqrtf((float)variance + (float)eps); }
+
   void apply(int64_t sample, int64_t c, double center, double variance) const {
     double a, b, s;
     const int64_t at = (sample * channels + c) * plane * item;
-    const double root = wide ? ::sqrt(variance + eps) : ::sqrtf((float)variance + (float)eps);
     put(&a, center);
-    put(&b, channel(weight, c, 1) / root);
+    put(&b, channel(weight, c, 1) / root(variance));
     put(&s, channel(bias, c, 0));
     affine(plane, x + at, &a, &b, &s, y + at);
   }
@@ -65,6 +91,19 @@ struct NormJob {
     moments(runs, n, in, stride, &a, &b);
     *center = get(&a);
     *total = get(&b);
+  }
+
+  // A group of short channels.
+  template <class T> void apply_group(int64_t i, double center, double variance) const {
+    const int64_t each = channels / groups, first = i % groups * each;
+    const T *from = reinterpret_cast<const T *>(x) + i * each * plane, middle = (T)center;
+    T *to = reinterpret_cast<T *>(y) + i * each * plane;
+    const double by = 1 / root(variance);
+    for (int64_t c = first; c < first + each; c++) {
+      const T scale = weight ? (T)(reinterpret_cast<const T *>(weft_data(weight))[c] * by) : (T)by;
+      const T shift = bias ? reinterpret_cast<const T *>(weft_data(bias))[c] : T();
+      for (int64_t k = 0; k < plane; k++) *to++ = (*from++ - middle) * scale + shift;
+    }
   }
 
   static void given(void *ctx, int64_t begin, int64_t end, int64_t) {  // over samples and channels
@@ -78,6 +117,13 @@ struct NormJob {
     const NormJob *j = static_cast<NormJob *>(ctx);
     const int64_t bytes = j->plane * j->item;
     for (int64_t c = begin; c < end; c++) {
+      if (j->is_short()) {  // the statistics alone: samples are gone through row by row
+        double a, b;
+        if (j->wide) channel_moments(j->moments, reinterpret_cast<const double *>(j->x), j->samples, j->channels, j->plane, c, &a, &b);
+        else channel_moments(j->moments, reinterpret_cast<const float *>(j->x), j->samples, j->channels, j->plane, c, &a, &b);
+        j->means[c] = j->get(&a), j->squares[c] = j->get(&b);
+        continue;
+      }
       j->found(j->samples, j->plane, j->x + c * bytes, j->channels * bytes, j->means + c, j->squares + c);
       for (int64_t s = 0; s < j->samples; s++) j->apply(s, c, j->means[c], j->squares[c] / ((double)j->samples * (double)j->plane));
     }
@@ -89,6 +135,11 @@ struct NormJob {
       double center, total;
       j->found(1, n, j->x + i * n * j->item, 0, &center, &total);
       if (j->means) j->means[i] = center, j->squares[i] = total;
+      if (j->is_short()) {
+        if (j->wide) j->apply_group<double>(i, center, total / (double)n);
+        else j->apply_group<float>(i, center, total / (double)n);
+        continue;
+      }
       for (int64_t c = 0; c < each; c++) j->apply(i / j->groups, i % j->groups * each + c, center, total / (double)n);
     }
   }
@@ -99,6 +150,45 @@ struct NormJob {
   }
 };
 
+// Channels of few items: those of a sample are a row, whose factors stand side by side; a short row stands there several times.
+template <class T> struct ShortChannels {
+  std::vector<T> center, scale, shift;
+
+  template <class Mean, class Variance> ShortChannels(const NormJob &j, Mean mean, Variance variance) {
+    const int64_t row = j.channels * j.plane, times = std::max<int64_t>(1, kRow / row);
+    for (std::vector<T> *v : {&center, &scale, &shift}) v->reserve((size_t)(row * times));
+    for (int64_t c = 0; c < j.channels; c++) {
+      center.insert(center.end(), (size_t)j.plane, (T)mean(c));
+      scale.insert(scale.end(), (size_t)j.plane, (T)(channel(j.weight, c, 1) / j.root(variance(c))));
+      shift.insert(shift.end(), (size_t)j.plane, (T)channel(j.bias, c, 0));
+    }
+    for (std::vector<T> *v : {&center, &scale, &shift})
+      for (int64_t i = 0; i < row * (times - 1); i++) v->push_back((*v)[(size_t)i]);
+  }
+  void apply(const NormJob &j) const {
+    const int64_t n = j.samples * j.channels * j.plane, width = (int64_t)center.size(), rows = n / width;
+    const T *x = reinterpret_cast<const T *>(j.x);
+    T *y = reinterpret_cast<T *>(j.y);
+    share(rows, width, [&](int64_t begin, int64_t end) {
+      affine_rows(end - begin, width, x + begin * width, center.data(), scale.data(), shift.data(), y + begin * width);
+    });
+    affine_rows(1, n - rows * width, x + rows * width, center.data(), scale.data(), shift.data(), y + rows * width);
+  }
+};
+
+// The normalised elements of short channels, from what `mean(channel)` and `variance(channel)` give.
+template <class Mean, class Variance> void apply_short(const NormJob &j, Mean mean, Variance variance) {
+  if (j.wide) ShortChannels<double>(j, mean, variance).apply(j);
+  else ShortChannels<float>(j, mean, variance).apply(j);
+}
+
+// In training: statistics and elements.
+void train_channels(NormJob *j) {
+  const int64_t n = j->samples * j->plane;
+  j->run(j->channels, n, NormJob::train);
+  if (j->is_short()) apply_short(*j, [&](int64_t c) { return j->means[c]; }, [&](int64_t c) { return j->squares[c] / (double)n; });
+}
+
 // Fills the part that both ops share; false: not for us.
 bool start(const WeftTensor *t, const WeftTensor *weight, const WeftTensor *bias, NormJob *job) {
   if (WEFT_NDIM(t) < 2 || !t->numel || !(t->word & WEFT_WORD_CONTIGUOUS) || records(t)) return false;
@@ -108,7 +198,7 @@ bool start(const WeftTensor *t, const WeftTensor *weight, const WeftTensor *bias
   job->samples = t->sizes[0];
   job->channels = t->sizes[1];
   job->plane = t->numel / (job->samples * job->channels);
-  if (!job->moments || (job->plane < kShortest && job->plane != 1)) return false;
+  if (!job->moments || (job->is_short() && job->plane != 1 && sum_dtype(dtype) != dtype)) return false;
   if (!is_factor(weight, dtype, job->channels) || !is_factor(bias, dtype, job->channels)) return false;
   job->weight = weight;
   job->bias = bias;
@@ -124,12 +214,24 @@ ColumnNorm columns_of(const WeftTensor *x, const WeftTensor *weight, const WeftT
   return {WEFT_DTYPE(x), x->sizes[0], x->sizes[1], weft_data(x), data_of(weight), data_of(bias), eps};
 }
 
-// running = running * (1 - momentum) + value * momentum
-template <class T>
-void follow(WeftTensor *running, const double *value, double scale, double momentum) {
+// running = running * (1 - momentum) + value * momentum, each product and the sum rounded; halves in float32
+template <class T, class Wide>
+void follow_as(WeftTensor *running, const double *value, double scale, double momentum) {
   T *p = reinterpret_cast<T *>(weft_data(running));
-  for (int64_t i = 0; i < running->numel; i++) p[i] = p[i] * (T)(1 - momentum) + (T)(value[i] * scale) * (T)momentum;
+  const Wide keep = (Wide)(1 - momentum), take = (Wide)momentum;
+  for (int64_t i = 0; i < running->numel; i++) {
+    const T old((Wide)p[i] * keep), seen((Wide)(value[i] * scale)), added((Wide)seen * take);
+    p[i] = T((Wide)old + (Wide)added);
+  }
   weft_bump_version(running);
+}
+void follow(WeftTensor *running, const double *value, double scale, double momentum) {
+  switch (WEFT_DTYPE(running)) {
+    case WEFT_FLOAT64: return follow_as<double, double>(running, value, scale, momentum);
+    case WEFT_FLOAT32: return follow_as<float, float>(running, value, scale, momentum);
+    case WEFT_FLOAT16: return follow_as<Half, float>(running, value, scale, momentum);
+    default: return follow_as<BFloat16, float>(running, value, scale, momentum);
+  }
 }
 
 }  // namespace
@@ -143,7 +245,7 @@ PyObject *fast_batch_norm(Call &call) {
   if (!start(x, call.tensor(3), call.tensor(4), &job)) return UNHANDLED;
   const int64_t channels = job.channels, n = job.samples * job.plane;
   if (!is_factor(mean, WEFT_DTYPE(x), channels) || !is_factor(var, WEFT_DTYPE(x), channels)) return UNHANDLED;
-  if (!mean != !var || (training ? n < 2 || (mean && sum_dtype(WEFT_DTYPE(x)) != WEFT_DTYPE(x)) : !mean)) return UNHANDLED;
+  if (!mean != !var || (training ? n < 2 : !mean)) return UNHANDLED;
   if (training && mean && (WEFT_REQUIRES_GRAD(mean) || WEFT_REQUIRES_GRAD(var) || check_inplace(mean) || check_inplace(var)))
     return PyErr_Occurred() ? nullptr : UNHANDLED;
   const ColumnNorm by_column = columns_of(x, job.weight, job.bias, eps);
@@ -160,23 +262,18 @@ PyObject *fast_batch_norm(Call &call) {
     return out.release();
   }
   if (!training) {
-    job.run(job.samples * channels, job.plane, NormJob::given);
+    if (job.is_short()) apply_short(job, [&](int64_t c) { return channel(mean, c, 0); }, [&](int64_t c) { return channel(var, c, 0); });
+    else job.run(job.samples * channels, job.plane, NormJob::given);
     return out.release();
   }
   std::vector<double> found((size_t)(2 * channels));
   job.means = found.data();
   job.squares = job.means + channels;
   if (columns) by_column.train(job.y, job.means, job.squares);
-  else job.run(channels, n, NormJob::train);
+  else train_channels(&job);
   if (mean) {
-    const double freedom = (double)n - 1;
-    if (job.wide) {
-      follow<double>(mean, job.means, 1, momentum);
-      follow<double>(var, job.squares, 1 / freedom, momentum);
-    } else {
-      follow<float>(mean, job.means, 1, momentum);
-      follow<float>(var, job.squares, 1 / freedom, momentum);
-    }
+    follow(mean, job.means, 1, momentum);
+    follow(var, job.squares, 1 / ((double)n - 1), momentum);
   }
   return out.release();
 }
@@ -187,7 +284,8 @@ PyObject *fast_group_norm(Call &call) {
   NormJob job = {};
   job.groups = call[1].integer;
   if (!start(x, call.tensor(2), call.tensor(3), &job)) return UNHANDLED;
-  if (job.groups < 1 || job.channels % job.groups || job.plane == 1) return UNHANDLED;
+  if (job.groups < 1 || job.channels % job.groups || (job.is_short() && sum_dtype(WEFT_DTYPE(x)) != WEFT_DTYPE(x))) return UNHANDLED;
+  if (job.samples * job.channels / job.groups * job.plane == 1) return UNHANDLED;  // an error
   Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
   job.y = weft_data(as_tensor(out.get()));
@@ -200,7 +298,6 @@ namespace {
 
 // ------------------------------------------------------------------------------------ with gradients: the op channel_norm
 // The sums over a row of g and of g times x less its mean; what a row's gradient is made of.
-#define WEFT_VECTORS __attribute__((target_clones("default", "avx2", "avx512f"), optimize("O3")))
 #define WEFT_ROWS(T)                                                                                     \
   WEFT_VECTORS void row_sums(int64_t n, const T *g, const T *x, T mean, double *plain_sum, double *product) { \
     constexpr int kLanes = 64 / sizeof(T) * 2;                                                           \
@@ -244,7 +341,7 @@ template <class T> struct NormBackward {
       T mean, squares;
       const int64_t first = j.over_samples ? group : group * each;
       const char *start = reinterpret_cast<const char *>(j.x + first * j.plane);
-      if (j.over_samples) j.moments(j.samples, j.plane, start, j.channels * j.plane * (int64_t)sizeof(T), &mean, &squares);
+      if (j.over_samples) channel_moments(j.moments, j.x, j.samples, j.channels, j.plane, group, &mean, &squares);
       else j.moments(1, n, start, 0, &mean, &squares);
       const double scale = 1 / std::sqrt((double)squares / (double)n + j.eps);
       double plain_sum = 0, product = 0;
@@ -285,7 +382,7 @@ struct ChannelNorm {
     if (!exact_int(args[3], &groups) || !exact_bool(args[4], &over_samples) || !PyFloat_CheckExact(args[5])) return false;
     eps = PyFloat_AS_DOUBLE(args[5]);
     if (groups < 1 || channels % groups || !weft_statistics.moments[WEFT_DTYPE(x)] || (over_samples && groups != channels)) return false;
-    return by_column() ? columns().takes() : plane >= kShortest;
+    return !by_column() || columns().takes();
   }
   bool by_column() const { return plane == 1 && over_samples; }
   ColumnNorm columns() const { return columns_of(x, weight, bias, eps); }
@@ -305,7 +402,8 @@ PyObject *channel_norm_kernel(PyObject *, PyObject *const *args, Py_ssize_t narg
   std::vector<double> found((size_t)(2 * count));
   job.means = found.data(), job.squares = job.means + count;
   if (c.by_column()) c.columns().train(job.y, job.means, job.squares);
-  else job.run(count, n, c.over_samples ? NormJob::train : NormJob::group);
+  else if (c.over_samples) train_channels(&job);
+  else job.run(count, n, NormJob::group);
   const int64_t item = weft_itemsize(dtype);
   for (int64_t i = 0; i < count; i++) job.put(weft_data(mean) + i * item, job.means[i]), job.put(weft_data(var) + i * item, job.squares[i] / (double)n);
   return written();

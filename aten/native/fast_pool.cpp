@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "loops.h"
 #include "op.h"
@@ -100,6 +101,53 @@ struct PoolJob {
   }
 };
 
+// Rows of the result so short that loops over them are not worth their calls: the same steps, written out.
+constexpr int64_t kShort = 24, kShortApart = 128;  // apart: of windows that do not follow each other element by element
+
+template <class T> T joined(T a, T b, std::true_type) { return a + b; }
+template <class T> T joined(T a, T b, std::false_type) { return (b > a) | (b != b) ? b : a; }  // (no branch: which is larger nobody foresees)
+
+template <class T, class Sums> void short_rows(void *ctx, int64_t begin, int64_t end, int64_t worker) {
+  const PoolJob &p = *static_cast<PoolJob *>(ctx);
+  const PoolWindows &w = p.w;
+  const int64_t width = p.padded_width(), n = w.out[2], stride = w.stride[2], dilation = w.dilation[2], taps = w.kernel[2];
+  T *const row = static_cast<T *>(p.runtime->scratch(worker, (width + n) * (int64_t)sizeof(T))), *const inside = row + w.padding[2], *const counts = row + width;
+  T nothing, count;
+  memcpy(&nothing, p.nothing, sizeof nothing), memcpy(&count, p.count, sizeof count);
+  std::fill(row, row + width, nothing);
+  const bool plain_rows = w.kernel[0] * w.kernel[1] == 1 && !w.padding[0] && !w.padding[1] && width == w.size[2];
+  int64_t h = begin % w.out[1], d = begin / w.out[1] % w.out[0], lead = begin / (w.out[1] * w.out[0]);
+  for (int64_t r = begin; r < end; r++) {
+    const T *const image = reinterpret_cast<const T *>(p.in) + lead * w.size[0] * w.area(), *from = row;
+    T *const to = reinterpret_cast<T *>(p.out) + r * n;
+    const int64_t z0 = d * w.stride[0] - w.padding[0], y0 = h * w.stride[1] - w.padding[1];
+    bool first = true;
+    if (plain_rows) from = image + (z0 * w.size[1] + y0) * w.size[2];
+    for (int64_t i = 0; i < w.kernel[0] && !plain_rows; i++) {
+      const int64_t z = z0 + i * w.dilation[0];
+      if (z < 0 || z >= w.size[0]) continue;
+      for (int64_t j = 0; j < w.kernel[1]; j++) {
+        const int64_t y = y0 + j * w.dilation[1];
+        if (y < 0 || y >= w.size[1]) continue;
+        const T *x = image + (z * w.size[1] + y) * w.size[2];
+        for (int64_t k = 0; k < w.size[2]; k++) inside[k] = first ? x[k] : joined(inside[k], x[k], Sums());
+        first = false;
+      }
+    }
+    if (first && !plain_rows) std::fill(inside, inside + w.size[2], nothing);
+    if (p.divide && p.uneven) p.count_row<T>(d, h, reinterpret_cast<char *>(counts));
+    for (int64_t o = 0; o < n; o++) to[o] = from[o * stride];
+    for (int64_t k = 1; k < taps; k++)
+      for (int64_t o = 0; o < n; o++) to[o] = joined(to[o], from[o * stride + k * dilation], Sums());
+    if constexpr (Sums::value)
+      for (int64_t o = 0; o < n; o++) to[o] /= p.uneven ? counts[o] : count;
+    if (++h == w.out[1]) {
+      h = 0;
+      if (++d == w.out[0]) d = 0, lead++;
+    }
+  }
+}
+
 // An int for all of n dimensions, or n ints, in the last n of three; None: `otherwise`.
 bool read_spread(Call &call, int i, int n, const int64_t *otherwise, int64_t *out) {
   if (call[i].none()) {
@@ -145,7 +193,15 @@ PyObject *run_pool(PoolJob *p, WeftTensor *x, Ref out) {
   p->runtime = kernel_runtime();
   p->in = weft_data(x);
   p->out = weft_data(o);
-  Loop::parallel(o->numel, o->numel / w.out[2], w.out[2] * w.kernel[0] * w.kernel[1], PoolJob::range, p);
+  typedef void (*Body)(void *, int64_t, int64_t, int64_t);
+  Body body = PoolJob::range;
+  if (w.out[2] < (w.stride[2] == 1 ? kShort : kShortApart)) {
+    typedef std::true_type Sums;
+    typedef std::false_type Largest;
+    if (WEFT_DTYPE(x) == WEFT_FLOAT32) body = p->divide ? (Body)short_rows<float, Sums> : (Body)short_rows<float, Largest>;
+    if (WEFT_DTYPE(x) == WEFT_FLOAT64) body = p->divide ? (Body)short_rows<double, Sums> : (Body)short_rows<double, Largest>;
+  }
+  Loop::parallel(o->numel, o->numel / w.out[2], w.out[2] * w.kernel[0] * w.kernel[1], body, p);
   return out.release();
 }
 
@@ -199,19 +255,25 @@ constexpr int64_t kShortRow = 8;  // loops of halves take longer to begin than t
 // max_pool{1,2,3}d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)
 PyObject *fast_max_pool(Call &call) {
   WeftTensor *x = call.tensor(0);
-  if (dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT) return UNHANDLED;
-  const bool returned = call.truth(6), placed = returned || records(x);
-  if (placed && is_half(x)) return widened(call, fast_max_pool);
-  if (placed && WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64) return UNHANDLED;
+  const int kind = dtype_kind(WEFT_DTYPE(x));
+  if (kind != KIND_FLOAT && (kind != KIND_INTEGER || weft_itemsize(WEFT_DTYPE(x)) > 8)) return UNHANDLED;
+  const bool returned = call.truth(6), whole = WEFT_DTYPE(x) == WEFT_FLOAT32 || WEFT_DTYPE(x) == WEFT_FLOAT64;
+  const bool placed = returned || records(x) || kind == KIND_INTEGER;  // (of integers there is no other loop)
+  if (placed && is_half(x) && (records(x) || WEFT_DTYPE(x) == WEFT_FLOAT16)) return widened(call, fast_max_pool);
+  if (placed && kind == KIND_FLOAT && !whole && !is_half(x)) return UNHANDLED;
   PoolJob p = {};
   p.w.beyond = call.truth(5);
+  if (kind == KIND_INTEGER) {
+    Ref out(prepare_pool(&p.w, call, true));
+    return out ? with_places(call.op, p.w, x, std::move(out), returned) : not_made();
+  }
   p.item = weft_itemsize(WEFT_DTYPE(x));
   p.join = weft_kernels.pointwise[WEFT_MAXIMUM][WEFT_DTYPE(x)];
   p.copy = weft_kernels.cast[WEFT_DTYPE(x)][WEFT_DTYPE(x)];
   Ref lowest(PyFloat_FromDouble(-INFINITY));
   if (!lowest || !p.join || !p.copy || !write_scalar(p.nothing, WEFT_DTYPE(x), lowest.get())) return not_made();
   Ref out(prepare_pool(&p.w, call, true));
-  if (out && is_half(x) && p.w.out[2] < kShortRow) return widened(call, fast_max_pool);
+  if (out && !placed && is_half(x) && p.w.out[2] < kShortRow) return widened(call, fast_max_pool);
   if (out && placed) return with_places(call.op, p.w, x, std::move(out), returned);
   return out ? run_pool(&p, x, std::move(out)) : not_made();
 }

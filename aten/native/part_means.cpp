@@ -1,7 +1,11 @@
-// part_means.cpp: means and maxima of nearly equal parts of the last dims of floats (adaptive pooling), and their derivatives.
+// part_means.cpp: means and maxima of nearly equal parts of the last dims of floats (adaptive pooling), and their derivatives; maxima
+// of windows at drawn places (fractional pooling).
 //
 // Parts may share elements. A part's rows are added up first, then their sum's elements, to one of four sums in turn; of equal elements the first is the largest, of NaN the first NaN.
 #include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "by_dtype.h"
@@ -181,8 +185,8 @@ template <class T> struct MaximaJob {
   }
 };
 
-// Adds what belongs to a place there. Places that are outside (somebody wrote them past their version) are left out.
-template <class T> struct PlacesJob {
+// Adds what belongs to a place there, halves in float32. Places that are outside (somebody wrote them past their version) are left out.
+template <class T, class Sum> struct PlacesJob {
   int64_t sizes, outs;
   const T *grad;
   const int64_t *places;
@@ -190,14 +194,90 @@ template <class T> struct PlacesJob {
 
   static void run(void *context, int64_t begin, int64_t end, int64_t) {
     const PlacesJob &job = *static_cast<PlacesJob *>(context);
+    constexpr bool narrow = !std::is_same<T, Sum>::value;
+    std::vector<Sum> side(narrow ? (size_t)job.sizes : 0);
     for (int64_t r = begin; r < end; r++) {
-      T *to = job.to + r * job.sizes;
-      std::fill(to, to + job.sizes, T(0));
+      T *const to = job.to + r * job.sizes;
+      Sum *sums = side.data();
+      if constexpr (!narrow) sums = to;
+      std::fill(sums, sums + job.sizes, Sum(0));
       for (int64_t i = r * job.outs; i < (r + 1) * job.outs; i++)
-        if (const int64_t at = job.places[i]; (uint64_t)at < (uint64_t)job.sizes) to[at] += job.grad[i];
+        if (const int64_t at = job.places[i]; (uint64_t)at < (uint64_t)job.sizes) sums[at] += (Sum)job.grad[i];
+      if constexpr (narrow) std::copy(sums, sums + job.sizes, to);
     }
   }
 };
+
+// Windows of one size whose places are drawn (aten/ops/fractional_pool.py): their largest elements, and where those stand.
+template <class T, class Wide> struct DrawnWindows {
+  int n;
+  int64_t size[kMostDims], kernel[kMostDims], out[kMostDims], all_sizes, all_outs;
+  const T *from, *samples;
+  T *values;
+  int64_t *places;
+  std::atomic<bool> outside{false};  // some window is not within its image
+
+  // Where the windows begin along dim d, computed in the dtype of the sample, every step rounded. False: not all are within.
+  bool starts(int d, T sample, int64_t *to) const {
+    const int64_t last = size[d] - kernel[d];
+    const Wide step = out[d] > 1 ? (Wide)((double)last / (double)(out[d] - 1)) : Wide(0);
+    const T shifted((Wide)sample * step);
+    bool within = last >= 0;
+    for (int64_t i = 0; i < out[d] - 1; i++) {
+      const T place((Wide)T((Wide)T((Wide)i) + (Wide)sample) * step), at(std::trunc((Wide)place) - std::trunc((Wide)shifted));
+      to[i] = (int64_t)(Wide)at;
+      within = within && to[i] >= 0 && to[i] <= last;
+    }
+    to[out[d] - 1] = last;
+    return within;
+  }
+
+  static void run(void *context, int64_t begin, int64_t end, int64_t) {
+    DrawnWindows &job = *static_cast<DrawnWindows *>(context);
+    std::vector<int64_t> at[kMostDims];
+    for (int d = 0; d < kMostDims; d++) at[d].resize((size_t)job.out[d]);
+    for (int64_t r = begin; r < end; r++) {
+      const T *sample = job.samples + r * job.n;
+      for (int d = 0; d < kMostDims; d++) {
+        const int k = d - (kMostDims - job.n);
+        if (k < 0) at[d][0] = 0;
+        else if (!job.starts(d, sample[job.n == 2 ? 1 - k : k], at[d].data())) job.outside = true;
+      }
+      if (job.outside) return;
+      job.image(r, at);
+    }
+  }
+
+  void image(int64_t r, const std::vector<int64_t> *at) const {
+    const T *const x = from + r * all_sizes;
+    int64_t o = r * all_outs;
+    for (const int64_t z : at[0])
+      for (const int64_t y : at[1])
+        for (const int64_t w : at[2]) {
+          int64_t best = (z * size[1] + y) * size[2] + w;
+          Wide top = (Wide)x[best];
+          for (int64_t i = z; i < z + kernel[0]; i++)
+            for (int64_t j = y; j < y + kernel[1]; j++) {
+              const int64_t row = (i * size[1] + j) * size[2];
+              for (int64_t p = row + w; p < row + w + kernel[2]; p++) {
+                const Wide v = (Wide)x[p];
+                const bool larger = (v > top) | ((v != v) & (top == top));
+                best = larger ? p : best, top = larger ? v : top;
+              }
+            }
+          values[o] = x[best], places[o++] = best;
+        }
+  }
+};
+
+// The last n of three numbers.
+bool read_last(PyObject *list, int n, int64_t *to) {
+  for (int i = 0; i < kMostDims; i++) to[i] = 1;
+  if (!PyList_Check(list) || PyList_GET_SIZE(list) != n) return false;
+  for (int i = 0; i < n; i++)
+    if (!exact_int(PyList_GET_ITEM(list, i), &to[kMostDims - n + i]) || to[kMostDims - n + i] < 1) return false;
+  return true;
+}
 
 // ((values, places), input, outs)
 PyObject *maxima_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
@@ -218,6 +298,36 @@ PyObject *maxima_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   return found ? written() : not_for_these();
 }
 
+// ((values, places), input, samples, kernel, outs)
+PyObject *drawn_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  const bool two = nargs == 5 && PyTuple_Check(args[0]) && PyTuple_GET_SIZE(args[0]) == 2 && PyList_Check(args[3]);
+  WeftTensor *out = two ? dense(PyTuple_GET_ITEM(args[0], 0)) : nullptr, *places = out ? dense(PyTuple_GET_ITEM(args[0], 1)) : nullptr;
+  WeftTensor *x = places ? plain(args[1]) : nullptr, *samples = x ? plain(args[2]) : nullptr;
+  if (!samples || !x->numel || !out->numel || WEFT_DTYPE(x) != WEFT_DTYPE(out) || WEFT_DTYPE(samples) != WEFT_DTYPE(x)) return not_for_these();
+  const int n = (int)PyList_GET_SIZE(args[3]), ndim = WEFT_NDIM(x);
+  int64_t kernel[kMostDims], outs[kMostDims];
+  if ((n != 2 && n != 3) || ndim != n + 2 || !read_last(args[3], n, kernel) || !read_last(args[4], n, outs)) return not_for_these();
+  const int64_t images = x->sizes[0] * x->sizes[1];
+  if (WEFT_DTYPE(places) != WEFT_INT64 || places->numel != out->numel || samples->numel != images * n) return not_for_these();
+  if (out->numel != images * outs[0] * outs[1] * outs[2]) return not_for_these();
+  Ref kept[2] = {row_major(x), row_major(samples)};
+  if (!kept[0] || !kept[1]) return PyErr_Occurred() ? nullptr : not_for_these();
+  const bool found = by_real<bool>(WEFT_DTYPE(out), false, [&](auto type) {
+    typedef typename decltype(type)::type T;
+    typedef decltype(T() * 1.0f) Wide;  // float of halves
+    if constexpr (!std::is_floating_point<Wide>::value || std::is_integral<T>::value) return false;
+    else {
+      const auto data = [&](int i) { return reinterpret_cast<const T *>(weft_data(as_tensor(kept[i].get()))); };
+      DrawnWindows<T, Wide> job = {n, {1, 1, 1}, {}, {}, x->numel / images, out->numel / images, data(0), data(1), reinterpret_cast<T *>(weft_data(out)), reinterpret_cast<int64_t *>(weft_data(places))};
+      for (int d = 0; d < n; d++) job.size[kMostDims - n + d] = x->sizes[2 + d];
+      std::copy(kernel, kernel + kMostDims, job.kernel), std::copy(outs, outs + kMostDims, job.out);
+      Loop::parallel(x->numel, images, job.all_sizes, DrawnWindows<T, Wide>::run, &job);
+      return !job.outside;
+    }
+  });
+  return found ? written() : not_for_these();
+}
+
 // (out, grad, places, sizes)
 PyObject *maxima_backward_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   WeftTensor *out = nargs == 4 ? dense(args[0]) : nullptr, *g = out ? plain(args[1]) : nullptr, *at = g ? plain(args[2]) : nullptr;
@@ -226,16 +336,21 @@ PyObject *maxima_backward_kernel(PyObject *, PyObject *const *args, Py_ssize_t n
   if (!parts.read(out, g, (int)PySequence_Size(args[3])) || !out->numel || !g->numel) return not_for_these();
   Ref kept[2] = {row_major(g), row_major(at)};
   if (!kept[0] || !kept[1]) return PyErr_Occurred() ? nullptr : not_for_these();
-  const auto run = [&](auto zero) {
-    typedef decltype(zero) T;
+  const auto run = [&](auto one, auto sum) {
+    typedef decltype(one) T;
+    typedef PlacesJob<T, decltype(sum)> Job;
     const auto data = [&](int i) { return weft_data(as_tensor(kept[i].get())); };
-    PlacesJob<T> job = {parts.all_sizes, parts.all_outs, reinterpret_cast<const T *>(data(0)), reinterpret_cast<const int64_t *>(data(1)), reinterpret_cast<T *>(weft_data(out))};
-    Loop::parallel(out->numel, parts.outer, parts.all_sizes, PlacesJob<T>::run, &job);
+    Job job = {parts.all_sizes, parts.all_outs, reinterpret_cast<const T *>(data(0)), reinterpret_cast<const int64_t *>(data(1)), reinterpret_cast<T *>(weft_data(out))};
+    Loop::parallel(out->numel, parts.outer, parts.all_sizes, Job::run, &job);
+    return written();
   };
-  if (WEFT_DTYPE(out) == WEFT_FLOAT32) run(0.0f);
-  else if (WEFT_DTYPE(out) == WEFT_FLOAT64) run(0.0);
-  else return not_for_these();
-  return written();
+  switch (WEFT_DTYPE(out)) {
+    case WEFT_FLOAT32: return run(0.0f, 0.0f);
+    case WEFT_FLOAT64: return run(0.0, 0.0);
+    case WEFT_FLOAT16: return run(Half(0.0f), 0.0f);
+    case WEFT_BFLOAT16: return run(BFloat16(0.0f), 0.0f);
+    default: return not_for_these();
+  }
 }
 
 }  // namespace
@@ -243,6 +358,7 @@ PyObject *maxima_backward_kernel(PyObject *, PyObject *const *args, Py_ssize_t n
 const NativeKernel part_kernels[] = {{"part_means", WEFT_KERNEL(means_kernel<false>)},
                                      {"part_means_backward", WEFT_KERNEL(means_kernel<true>)},
                                      {"part_maxima", WEFT_KERNEL(maxima_kernel)},
+                                     {"drawn_maxima", WEFT_KERNEL(drawn_kernel)},
                                      {"part_maxima_backward", WEFT_KERNEL(maxima_backward_kernel)},
                                      {nullptr, nullptr}};
 

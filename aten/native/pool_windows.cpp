@@ -1,11 +1,13 @@
-// pool_windows.cpp: the loops of pool.h, for float32 and float64.
+// pool_windows.cpp: the loops of pool.h; gradients are of float32 and float64.
 #include "pool.h"
 
 #include <string.h>
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
+#include "by_dtype.h"
 #include "loops.h"
 #include "op.h"
 #include "released.h"
@@ -22,6 +24,8 @@ inline void taps_inside(int64_t start, int64_t size, int64_t kernel, int64_t dil
 
 template <typename T>
 struct Extremes {
+  typedef std::conditional_t<std::is_class<T>::value, float, T> Wide;  // of halves
+  static constexpr Wide lowest = std::is_integral<Wide>::value ? std::numeric_limits<Wide>::lowest() : -std::numeric_limits<Wide>::infinity();
   PoolWindows w;
   const T *in;
   T *values;
@@ -43,19 +47,19 @@ struct Extremes {
         taps_inside(x0, width, w.kernel[2], w.dilation[2], &i0, &i1);
         int64_t best = (z0 + d0 * w.dilation[0]) * area + (y0 + j0 * w.dilation[1]) * width + x0 + i0 * w.dilation[2];
         const bool any = d0 < d1 && j0 < j1 && i0 < i1;  // taps far apart may all lie in the padding
-        T value = any ? image[best] : -std::numeric_limits<T>::infinity();
+        Wide value = any ? (Wide)image[best] : lowest;
         for (int64_t d = d0; d < d1; d++)
           for (int64_t j = j0; j < j1; j++) {
             const int64_t row = (z0 + d * w.dilation[0]) * area + (y0 + j * w.dilation[1]) * width + x0;
             for (int64_t i = i0; i < i1; i++) {
               const int64_t at = row + i * w.dilation[2];
-              const T v = image[at];
+              const Wide v = (Wide)image[at];
               const bool larger = (v > value) | ((v != v) & (value == value));  // no branch: which is larger nobody foresees
               best = larger ? at : best;
               value = larger ? v : value;
             }
           }
-        e.values[r * w.out[2] + ow] = value;
+        e.values[r * w.out[2] + ow] = (T)value;
         e.places[r * w.out[2] + ow] = best;
       }
     }
@@ -217,8 +221,10 @@ PyObject *pool_backward(PyObject *, PyObject *args) {
 }  // namespace
 
 void pool_extremes(const PoolWindows &w, int dtype, const char *in, char *values, int64_t *places) {
-  if (dtype == WEFT_FLOAT32) run_extremes<float>(w, in, values, places);
-  else run_extremes<double>(w, in, values, places);
+  by_real<bool>(dtype, false, [&](auto type) {
+    run_extremes<typename decltype(type)::type>(w, in, values, places);
+    return true;
+  });
 }
 
 PyMethodDef pool_functions[] = {{"pool_backward", guarded<pool_backward>, METH_VARARGS, "pool_backward(g, places, sizes, windows): the gradient of a pooling's input"},

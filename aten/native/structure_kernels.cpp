@@ -103,6 +103,20 @@ struct Padding {
   }
 };
 
+// A few bytes, for which a call of memcpy takes longer than the copy.
+inline void copy_few(char *to, const char *from, size_t n) {
+  const auto pieces = [&](auto piece) {  // the last one ends with the bytes
+    for (size_t i = 0; i + sizeof piece < n; i += sizeof piece) memcpy(&piece, from + i, sizeof piece), memcpy(to + i, &piece, sizeof piece);
+    memcpy(&piece, from + n - sizeof piece, sizeof piece), memcpy(to + n - sizeof piece, &piece, sizeof piece);
+  };
+  if (n >= 16) pieces(Sixteen());
+  else if (n >= 8) pieces(uint64_t());
+  else if (n >= 4) pieces(uint32_t());
+  else
+    for (size_t i = 0; i < n; i++) to[i] = from[i];
+}
+constexpr int64_t kFewBytes = 128;
+
 struct PadJob {
   Padding p;
   const char *in;
@@ -117,13 +131,19 @@ struct PadJob {
     p.middle(&first, &last, &from);
     T fill;
     memcpy(&fill, value, sizeof fill);
+    const bool short_rows = p.mode == PAD_CONSTANT && step == 1 && last > first && n * (int64_t)sizeof(T) <= kFewBytes;
+    if (short_rows) std::fill(to, to + (y_end - y) * n, fill);  // of all rows at once
     for (; y < y_end; y++, to += n) {
       const int64_t place = !d ? 0 : shown_at(p.mode, y - p.before[d - 1], p.sizes[d - 1]);
       if (!plane || place < 0) {
-        std::fill(to, to + n, fill);
+        if (!short_rows) std::fill(to, to + n, fill);
         continue;
       }
       const T *row = plane + (d ? place * p.steps[d - 1] : 0);
+      if (short_rows) {
+        copy_few(reinterpret_cast<char *>(to + first), reinterpret_cast<const char *>(row + from), (size_t)(last - first) * sizeof(T));
+        continue;
+      }
       if (p.mode == PAD_CONSTANT) {
         std::fill(to, to + first, fill);
         std::fill(to + last, to + n, fill);

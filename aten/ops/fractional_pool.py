@@ -3,7 +3,10 @@
 from typing import Any
 
 from aten import dtype as dtypes
-from aten.op import composite, ops
+from aten.meta import Meta
+from aten.op import composite, op, ops
+from aten.ops.by_definition import by_definition
+from aten.ops.pool import part_maxima_backward
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import product, show
 
@@ -55,8 +58,19 @@ def _starts(sample: Any, size: Any, kernel: int, out: int) -> Any:
     return ops.where(i < out - 1, at.to(dtypes.int64), size - kernel)
 
 
-def _pool(input: Any, kernel: list[int], out: list[int], samples: Any) -> tuple[Any, Any]:
-    """The largest elements of the windows, and where they stand in the flattened image."""
+@op(
+    "drawn_maxima(Tensor input, Tensor samples, int[] kernel, int[] outs) -> (Tensor values, Tensor places)",
+    tags=["fused", "function_only", "hidden"],
+)
+def drawn_maxima(input: Meta, samples: Meta, kernel: list[Any], outs: list[Any]) -> tuple[Meta, Meta]:
+    """The largest elements of windows of [N, C, *sizes] whose places follow from samples [N, C, number of sizes], and where they
+    stand in the flattened image."""
+    values = input.like(sizes=(*input.sizes[:2], *outs))
+    return values, values.like(dtype=dtypes.int64)
+
+
+@drawn_maxima.decompose
+def _(input: Any, samples: Any, kernel: list[int], out: list[int]) -> tuple[Any, Any]:
     n = len(kernel)
     lead, sizes = list(input.shape[:-n]), list(input.shape[-n:])
     order = [1, 0] if n == 2 else [0, 1, 2]  # which sample belongs to which dimension: (width, height), (time, height, width)
@@ -72,6 +86,14 @@ def _pool(input: Any, kernel: list[int], out: list[int], samples: Any) -> tuple[
     values, tap = ops.max_dim(ops.gather(flat, -1, windows), -1)
     indices = ops.gather(windows, -1, tap.unsqueeze(-1)).squeeze([-1])
     return values.reshape([*lead, *out]), indices.reshape([*lead, *out])
+
+
+drawn_maxima.kernel(by_definition(lambda *args: drawn_maxima.decompose_fn(*args)))
+
+
+@drawn_maxima.vjp
+def _(g, places, input_meta, samples_meta, kernel, outs):
+    return None if g[0] is None else part_maxima_backward(g[0], places, list(input_meta.sizes[2:])), None
 
 
 def _fractional(n: int) -> None:
@@ -90,7 +112,7 @@ def _fractional(n: int) -> None:
         elif samples.shape[0] < batch or samples.shape[1] != channels or samples.shape[2] != n:
             raise RuntimeError(f"Expect _random_samples to have sizes {[batch, channels, n]}, got {show(samples.shape)}")
         batched = input if input.ndim == n + 2 else input.unsqueeze(0)
-        values, indices = _pool(batched, kernel, out, ops.narrow(samples, 0, 0, batch))
+        values, indices = drawn_maxima(batched, ops.narrow(samples, 0, 0, batch), kernel, out)
         return (values, indices) if input.ndim == n + 2 else (values.squeeze([0]), indices.squeeze([0]))
 
     @composite(f"{name}_with_indices({parameters}Tensor? _random_samples=None) -> Tensor[]", tags=["function_only"])

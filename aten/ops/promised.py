@@ -47,7 +47,7 @@ PROMISED = {
         "fft_irfft fft_irfft2 fft_irfftn fft_hfft fft_hfft2 fft_hfftn fft_ihfft fft_ihfft2 fft_ihfftn fft_fftshift "
         "fft_ifftshift fft_fftfreq fft_rfftfreq stft. istft.",
     "fractional_pool":
-        "fractional_max_pool2d_with_indices fractional_max_pool2d fractional_max_pool3d_with_indices "
+        "drawn_maxima fractional_max_pool2d_with_indices fractional_max_pool2d fractional_max_pool3d_with_indices "
         "fractional_max_pool3d",
     "gradients":
         "gelu_gradient silu_gradient softmax_gradient norm_gradient attention_gradient batch_norm_training",

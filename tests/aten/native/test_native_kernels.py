@@ -403,10 +403,21 @@ def of_channel_norm(name, dtype):
         ((3, 6, 4, 5), 3, False, True),
         ((70, 6), 6, True, True),
         ((5, 6, 1), 6, True, False),
+        ((19, 6, 3), 6, True, True),
+        ((3, 6, 2, 2), 6, False, False),
+        ((4, 6, 3), 2, False, True),
+        ((4, 6), 2, False, True),
     ):
         x, g, w = (tensor(*s, dtype=dtype).nan_to_num(0.5, 2, -2) for s in (sizes, sizes, (6,)))
         w, rest = w if given else None, (groups, over_samples, 1e-5)
         yield (x, w, w, *rest) if name == "channel_norm" else (g, x, w, *rest)
+
+
+@calls_of("drawn_maxima")
+def of_drawn_maxima(_, dtype):
+    for sizes, kernel, outs in (((2, 3, 7, 9), [2, 3], [4, 5]), ((1, 2, 5, 6, 7), [1, 2, 3], [3, 1, 4])):
+        at = from_numpy(rng.uniform(0, 1, (*sizes[:2], len(kernel)))).to(getattr(dtypes, dtype))
+        yield from ((tensor(*sizes, dtype=dtype, layout=layout), at, kernel, outs) for layout in ("plain", "turned", "strided"))
 
 
 @calls_of("class_loss")

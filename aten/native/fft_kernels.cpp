@@ -101,7 +101,7 @@ template <class T> struct Transform {
   // Whether they lie side by side.
   bool by_columns(int64_t first, int64_t lanes) const { return kind == COMPLEX && lanes == kLanes && first % inner + kLanes <= inner; }
 
-  void load(int64_t first, int64_t lanes, FourierPlanes<T> to) const {
+  void load(int64_t first, int64_t lanes, FourierPlanes<T> to, FourierPlanes<T> spare) const {
     if (!forward) std::swap(to.re, to.im);
     T *re = to.re, *im = to.im;
     const T *x = in;
@@ -109,6 +109,10 @@ template <class T> struct Transform {
     if (by_lines(lanes) && (kind == COMPLEX || (kind == FROM_REAL && whole))) {
       const int64_t row = kind == COMPLEX ? 2 * in_row : in_row;
       return fourier_of<T>().planes_of_lines(x + first * row, row, plan->n, to);
+    }
+    if (by_lines(lanes) && kind == TO_REAL && whole) {
+      fourier_of<T>().planes_of_lines(x + 2 * first * in_row, 2 * in_row, n / 2 + 1, spare);
+      return fourier_of<T>().join_planes(*whole, n / 2, spare, to);
     }
     if (kind == COMPLEX) {
       each(first, lanes, in_row, n, [=](int64_t t, int64_t l, int64_t i) { re[t * lanes + l] = x[2 * i], im[t * lanes + l] = x[2 * i + 1]; });
@@ -144,7 +148,7 @@ template <class T> struct Transform {
     }
   }
 
-  void store(int64_t first, int64_t lanes, FourierPlanes<T> from) const {
+  void store(int64_t first, int64_t lanes, FourierPlanes<T> from, FourierPlanes<T> spare) const {
     if (!forward) std::swap(from.re, from.im);
     const T *re = from.re, *im = from.im;
     T *y = out;
@@ -152,6 +156,10 @@ template <class T> struct Transform {
     if (by_lines(lanes) && (kind == COMPLEX || (kind == TO_REAL && whole))) {
       const int64_t row = kind == TO_REAL ? n : 2 * n;
       return fourier_of<T>().lines_of_planes(from, row / 2, y + first * row, row);
+    }
+    if (by_lines(lanes) && kind == FROM_REAL && whole) {
+      fourier_of<T>().halve_planes(*whole, n / 2, from, spare);
+      return fourier_of<T>().lines_of_planes(spare, out_length(), y + 2 * first * out_length(), 2 * out_length());
     }
     if (kind == TO_REAL && whole) {
       const T *both[] = {re, im};
@@ -214,10 +222,11 @@ template <class T> struct Transform {
         for (int64_t k = first; k < first + lanes; k++) f.alone(k, x, y), poll_signals();
         continue;
       }
-      f.load(first, lanes, x);
-      const FourierPlanes<T> made = fourier_of<T>().passes(*f.plan, lanes, x, y) ? y : x;
+      f.load(first, lanes, x, y);
+      const bool in_y = fourier_of<T>().passes(*f.plan, lanes, x, y);
+      const FourierPlanes<T> made = in_y ? y : x;
       if (f.scale != 1) f.multiply(made.re, f.plan->n * lanes), f.multiply(made.im, f.plan->n * lanes);
-      f.store(first, lanes, made);
+      f.store(first, lanes, made, in_y ? x : y);
       poll_signals();
     }
   }

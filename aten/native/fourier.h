@@ -35,6 +35,9 @@ template <class T> struct Fourier {
   // from half of a spectrum, whose parts are exchanged in z.
   void (*halve)(const FourierPlan<T> &whole, int64_t h, FourierPlanes<T> z, T *out);
   void (*join)(const FourierPlan<T> &whole, int64_t h, const T *in, FourierPlanes<T> z);
+  // The same of kFourierLanes transforms, between planes: of h + 1 numbers of half of a spectrum, and of h pairs of real numbers.
+  void (*halve_planes)(const FourierPlan<T> &whole, int64_t h, FourierPlanes<T> z, FourierPlanes<T> half);
+  void (*join_planes)(const FourierPlan<T> &whole, int64_t h, FourierPlanes<T> half, FourierPlanes<T> z);
   // Complex numbers of kFourierLanes transforms that lie `row` numbers of T apart, as planes, and back.
   void (*planes_of_lines)(const T *x, int64_t row, int64_t count, FourierPlanes<T> to);
   void (*lines_of_planes)(FourierPlanes<T> from, int64_t count, T *y, int64_t row);

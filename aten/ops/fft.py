@@ -281,11 +281,12 @@ def stft(input, n_fft, hop_length, win_length, window, center, pad_mode, normali
         raise RuntimeError(f"stft: expected hop_length > 0 and 0 < win_length <= n_fft, but got {hop} and {length}")
     if return_complex is None and not (x.dtype.is_complex or (window is not None and window.dtype.is_complex)):
         raise RuntimeError("stft requires the return_complex parameter be given for real inputs")
-    if window is None:
-        window = ops.ones(length, dtype=to_real(x.dtype), device=x.device)
-    left = (n_fft - length) // 2
-    window = ops.constant_pad_nd(window, [left, n_fft - length - left], 0)
-    frames = ops.unfold(x, 1, n_fft, hop) * window
+    frames = ops.unfold(x, 1, n_fft, hop)
+    if window is not None or length != n_fft:
+        if window is None:
+            window = ops.ones(length, dtype=to_real(x.dtype), device=x.device)
+        left = (n_fft - length) // 2
+        frames = frames * ops.constant_pad_nd(window, [left, n_fft - length - left], 0)
     one_sided = onesided if onesided is not None else not frames.dtype.is_complex
     kind = "ortho" if normalized else "backward"
     found = ops.fft_rfft(frames, None, -1, kind) if one_sided else ops.fft_fft(frames, None, -1, kind)

@@ -287,6 +287,24 @@ template <int D, int... K> INSIDE void exchange_in(vm_order<K...>, Line *v) {
 template <int D> INSIDE void exchange(Line *v) { exchange_in<D>(vm_order_in<Line>{}, v); }
 INSIDE void transpose(Line *v) { exchange<1>(v), exchange<2>(v), exchange<4>(v), exchange<8>(v); }
 
+// The first n numbers of a line; nothing else is read or written.
+constexpr int64_t kPart = F32::kLanes;
+INSIDE Line some_of(const float *p, int64_t n) {
+  Line v = {};
+  F32::V parts[16 / kPart] = {};
+  for (int64_t k = 0; k * kPart < n; k++) parts[k] = n - k * kPart < kPart ? load_part<F32>(p + k * kPart, n - k * kPart) : F32::load(p + k * kPart);
+  __builtin_memcpy(&v, parts, sizeof v);
+  return v;
+}
+INSIDE void put_some(float *p, Line v, int64_t n) {
+  F32::V parts[16 / kPart];
+  __builtin_memcpy(parts, &v, sizeof v);
+  for (int64_t k = 0; k * kPart < n; k++) {
+    if (n - k * kPart < kPart) store_part<F32>(p + k * kPart, parts[k], n - k * kPart);
+    else F32::store(p + k * kPart, parts[k]);
+  }
+}
+
 template <class T> void planes_of_lines(const T *x, int64_t row, int64_t count, FourierPlanes<T> to) {
   int64_t t = 0;
   if constexpr (sizeof(T) == 4)
@@ -295,6 +313,15 @@ template <class T> void planes_of_lines(const T *x, int64_t row, int64_t count, 
       UNROLL for (int l = 0; l < 16; l++) v[l] = get<Line>(x + l * row + 2 * t);
       transpose(v);
       UNROLL for (int j = 0; j < 8; j++) put(to.re + (t + j) * 16, v[2 * j]), put(to.im + (t + j) * 16, v[2 * j + 1]);
+    }
+  if constexpr (sizeof(T) == 4)
+    if (t < count) {
+      Line v[16];
+      const int64_t rest = count - t;
+      UNROLL for (int l = 0; l < 16; l++) v[l] = some_of(x + l * row + 2 * t, 2 * rest);
+      transpose(v);
+      for (int64_t j = 0; j < rest; j++) put(to.re + (t + j) * 16, v[2 * j]), put(to.im + (t + j) * 16, v[2 * j + 1]);
+      return;
     }
   for (; t < count; t++)
     for (int l = 0; l < 16; l++) to.re[t * 16 + l] = x[l * row + 2 * t], to.im[t * 16 + l] = x[l * row + 2 * t + 1];
@@ -307,6 +334,15 @@ template <class T> void lines_of_planes(FourierPlanes<T> from, int64_t count, T 
       UNROLL for (int j = 0; j < 8; j++) v[2 * j] = get<Line>(from.re + (t + j) * 16), v[2 * j + 1] = get<Line>(from.im + (t + j) * 16);
       transpose(v);
       UNROLL for (int l = 0; l < 16; l++) put(y + l * row + 2 * t, v[l]);
+    }
+  if constexpr (sizeof(T) == 4)
+    if (t < count) {
+      Line v[16] = {};
+      const int64_t rest = count - t;
+      for (int64_t j = 0; j < rest; j++) v[2 * j] = get<Line>(from.re + (t + j) * 16), v[2 * j + 1] = get<Line>(from.im + (t + j) * 16);
+      transpose(v);
+      UNROLL for (int l = 0; l < 16; l++) put_some(y + l * row + 2 * t, v[l], 2 * rest);
+      return;
     }
   for (; t < count; t++)
     for (int l = 0; l < 16; l++) y[l * row + 2 * t] = from.re[t * 16 + l], y[l * row + 2 * t + 1] = from.im[t * 16 + l];
@@ -323,8 +359,39 @@ template <class T> void columns_of_planes(FourierPlanes<T> from, int64_t count, 
       InMemory<T>{y + t * row, false}.store(l, OnPlanes<T>{from.re, from.im}.template load<Vec<T, kWide<T>>>(t * kFourierLanes + l));
 }
 
+// X[k] = E + w^k O of the spectra of the even and of the odd numbers: of Z, E = (Z[k] + Z[h-k]*) / 2, O = (Z[k] - Z[h-k]*) / 2i.
+template <class T> void halve_planes(const FourierPlan<T> &whole, int64_t h, FourierPlanes<T> z, FourierPlanes<T> half) {
+  typedef Vec<T, kWide<T>> V;
+  for (int64_t k = 0; k <= h; k++) {
+    const int64_t a = (k == h ? 0 : k) * kFourierLanes, b = (k == 0 ? 0 : h - k) * kFourierLanes;
+    const V c = whole.cosine[k] - V{}, d = whole.sine[k] - V{};
+    const bool real = k == 0 || k == h;
+    UNROLL for (int l = 0; l < kFourierLanes; l += kWide<T>) {
+      const V ar = get<V>(z.re + a + l), ai = get<V>(z.im + a + l), br = get<V>(z.re + b + l), bi = get<V>(z.im + b + l);
+      const V er = (ar + br) / 2, ei = (ai - bi) / 2, pr = (ai + bi) / 2, pi = (br - ar) / 2;
+      put(half.re + k * kFourierLanes + l, er + pr * c - pi * d);
+      put(half.im + k * kFourierLanes + l, real ? V{} : ei + pr * d + pi * c);
+    }
+  }
+}
+
+// E + i w^-k O, of E = X[k] + X[h-k]*, O = X[k] - X[h-k]*; the imaginary parts of X[0] and X[h] are not read.
+template <class T> void join_planes(const FourierPlan<T> &whole, int64_t h, FourierPlanes<T> half, FourierPlanes<T> z) {
+  typedef Vec<T, kWide<T>> V;
+  for (int64_t k = 0; k < h; k++) {
+    const int64_t a = k * kFourierLanes, b = (h - k) * kFourierLanes;
+    const V c = whole.cosine[k] - V{}, d = V{} - whole.sine[k];
+    UNROLL for (int l = 0; l < kFourierLanes; l += kWide<T>) {
+      const V ar = get<V>(half.re + a + l), ai = k ? get<V>(half.im + a + l) : V{}, br = get<V>(half.re + b + l), bi = k ? -get<V>(half.im + b + l) : V{};
+      const V dr = ar - br, di = ai - bi;
+      put(z.re + a + l, ar + br - (dr * d + di * c));
+      put(z.im + a + l, ai + bi + (dr * c - di * d));
+    }
+  }
+}
+
 template <class T> void fill(Fourier<T> *f) {
-  *f = {passes<T>, fits<T>, whole<T>, halve<T>, join<T>, planes_of_lines<T>, lines_of_planes<T>, planes_of_columns<T>, columns_of_planes<T>};
+  *f = {passes<T>, fits<T>, whole<T>, halve<T>, join<T>, halve_planes<T>, join_planes<T>, planes_of_lines<T>, lines_of_planes<T>, planes_of_columns<T>, columns_of_planes<T>};
 }
 
 }  // namespace

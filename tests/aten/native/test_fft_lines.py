@@ -8,6 +8,7 @@ from aten import dispatch
 from aten.op import registry
 
 _SIZES = [(20, 512), (33, 24), (16, 40), (17, 7), (3, 16, 1000), (16, 2), (16, 1), (40, 8), (2, 64, 64), (16, 22), (16, 4096)]
+_SIZES += [(35, 10), (48, 18), (16, 400)]  # less than whole registers are left of a line
 _SIZES += [(3, n) for n in (128, 256, 384, 640, 896, 1280, 3840)]  # one line at a time; radices of every kind last
 
 
@@ -76,12 +77,14 @@ def test_instruction_sets_give_the_same_numbers():
     from aten import _native
 
     z = weft.complex(weft.randn(5, 1920), weft.randn(5, 1920))
-    found = []
+    y, found = weft.randn(37, 18), []
     try:
         for level in (3, 4):
             if _native._use_kernels(level) == "none":
                 pytest.skip("this processor has neither instruction set")
-            found.append([weft.fft.fft(z), weft.fft.fft(z, dim=0), weft.fft.irfft(z, 640), weft.fft.rfft(z.real.contiguous())])
+            lines = [weft.fft.rfft(y), weft.fft.irfft(weft.complex(y, -y), 30), weft.fft.fft(weft.complex(y, y * y))]
+            alone = [weft.fft.fft(z), weft.fft.fft(z, dim=0), weft.fft.irfft(z, 640), weft.fft.rfft(z.real.contiguous())]
+            found.append([*alone, *lines])
     finally:
         _native._use_kernels(4)
     assert all(weft.equal(a, b) for a, b in zip(*found))

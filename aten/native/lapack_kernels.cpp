@@ -98,6 +98,16 @@ PyObject *solve_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   });
 }
 
+// ((out, info), A, B): of what has no pivot LAPACK says where.
+PyObject *solve_info_kernel(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *to[2];
+  if (nargs != 3 || !results_of(args[0], to)) return not_for_these();
+  PyObject *const solved[3] = {as_object(to[0]), args[1], args[2]};
+  PyObject *made = solve_kernel(self, solved, 3);
+  if (made == Py_None) memset(weft_data(to[1]), 0, (size_t)(to[1]->numel * weft_itemsize(WEFT_DTYPE(to[1]))));
+  return made;
+}
+
 // X of A @ X = B for a row-major triangle of A, in place of one right side.
 template <class T> void solve_row_major(const T *a, T *x, i64 n, bool upper, bool unit) {
   const char uplo = upper ? 'L' : 'U', diag = unit ? 'U' : 'N';
@@ -371,6 +381,7 @@ PyObject *adjugate_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 
 const NativeKernel lapack_kernels[] = {{"linalg_inv", WEFT_KERNEL(by_columns<inverse_kernel>)},
                                        {"solve_matrix", WEFT_KERNEL(by_columns<solve_kernel>)},
+                                       {"solve_info", WEFT_KERNEL(by_columns<solve_info_kernel>)},
                                        {"solve_triangular_matrix", WEFT_KERNEL(by_columns<triangular_kernel>)},
                                        {"linalg_lu_factor_ex", WEFT_KERNEL(by_columns<lu_kernel, 1>)},
                                        {"linalg_qr", WEFT_KERNEL(by_columns<qr_kernel, 3>)},

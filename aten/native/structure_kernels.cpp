@@ -529,9 +529,17 @@ PyObject *image_of_columns_kernel(PyObject *, PyObject *const *args, Py_ssize_t 
   return windows_of(out, as_tensor(rows.get()), args + 3, true);
 }
 
+// (out, input, src): src broadcast and cast
+PyObject *copy_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *out = nargs == 3 ? plain(args[0]) : nullptr, *src = out ? plain(args[2]) : nullptr;
+  if (!src) return not_for_these();
+  return copy_into(out, src) ? written() : PyErr_Occurred() ? nullptr : not_for_these();
+}
+
 }  // namespace
 
 const NativeKernel structure_kernels[] = {
+    {"copy", WEFT_KERNEL(copy_kernel)},
     {"constant_pad_nd", WEFT_KERNEL(constant_pad_kernel)},
     {"extended_pad", WEFT_KERNEL(extended_pad_kernel)},
     {"extended_pad_backward", WEFT_KERNEL(extended_pad_backward_kernel)},

@@ -30,7 +30,10 @@ def _(g, A, out):
     if A.dtype.is_complex and g[0] is not None:
         turn = ops.imag(ops.conj(g[0]) * out[0]) * -1j
         total = turn if total is None else total + turn
-    return None if total is None else total.unsqueeze(-1).unsqueeze(-1) * adjoint(linalg_inv(A))
+    if total is None:
+        return None
+    eye = ops.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(list(A.shape))
+    return total.unsqueeze(-1).unsqueeze(-1) * adjoint(ops.solve_info(A, eye)[0])  # (of singular matrices not finite, and no error)
 
 
 @op("linalg_det(Tensor A) -> Tensor", tags=["library", "function_only"])

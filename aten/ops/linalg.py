@@ -109,9 +109,9 @@ def _(g, needs, A, out):
     return solve_gradients(g, needs, A, out)
 
 
-def solve_gradients(g: Any, needs: tuple, A: Any, out: Any) -> tuple[Any, Any]:
-    """Gradients of A and B for that of out, X of A @ X = B."""
-    gb = solve_matrix(adjoint(A), g)
+def solve_gradients(g: Any, needs: tuple, A: Any, out: Any, solve: Any = None) -> tuple[Any, Any]:
+    """Gradients of A and B for that of out, X of A @ X = B, by `solve` (`solve_matrix`)."""
+    gb = (solve or solve_matrix)(adjoint(A), g)
     return -(gb @ adjoint(out)) if needs[0] else None, gb
 
 

@@ -46,7 +46,7 @@ def _(out, a, b):
 
 @solve_info.vjp
 def _(g, needs, A, out):
-    return (None, None) if g[0] is None else solve_gradients(g[0], needs, A, out[0])
+    return (None, None) if g[0] is None else solve_gradients(g[0], needs, A, out[0], lambda a, b: solve_info(a, b)[0])
 
 
 __all__ = ["cholesky_info", "solve_info"]

@@ -112,6 +112,14 @@ def of_tril_indices(_, dtype):
         yield n, m, offset, dtypes.int64 if dtype == "int64" else dtypes.int32, Meta.of(tensor(1)).device
 
 
+@calls_of("copy")
+def of_copy(_, dtype):
+    for layout in ("plain", "turned", "strided"):
+        x = tensor(3, 4, 5, dtype="float32", layout=layout)
+        for sizes in ((3, 4, 5), (4, 1), (), (5,)):
+            yield x, tensor(*sizes, dtype=dtype, layout=layout if len(sizes) == 3 else "plain")
+
+
 @calls_of("diagonal_scatter")
 def of_diagonal_scatter(_, dtype):
     for offset, a, b in ((0, 0, 1), (1, 1, 2), (-2, 2, 0)):
@@ -342,7 +350,7 @@ def matrices(dtype, layout):
 
 
 @calls_of("linalg_inv", "linalg_det", "slogdet", "adjugate", "singular_values", "cholesky_lower", "linalg_lu_factor_ex",
-          "linalg_qr", "hermitian_values", "solve_matrix", "solve_triangular_matrix", "solve_factored")  # fmt: skip
+          "linalg_qr", "hermitian_values", "solve_matrix", "solve_info", "solve_triangular_matrix", "solve_factored")  # fmt: skip
 def of_matrices(name, dtype):
     for layout in ("plain", "turned", "strided"):
         a, b = (matrices(dtype, kind) for kind in (layout, "plain"))
@@ -352,6 +360,7 @@ def of_matrices(name, dtype):
             "linalg_qr": [("reduced",), ("complete",), ("r",)],
             "hermitian_values": [("L",), ("u",)],
             "solve_matrix": [(b,)],
+            "solve_info": [(b,)],
             "solve_triangular_matrix": [(b, upper, unit) for upper in (False, True) for unit in (False, True)],
         }
         if name == "solve_factored":
@@ -520,7 +529,7 @@ row_distances row_distances_backward row_distances_within row_distances_within_b
 resample resample_backward ctc_alignments ctc_alignments_backward mm bmm part_means part_means_backward
 polygamma direction image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
 sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values
-cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_triangular_matrix solve_factored
+cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_info solve_triangular_matrix solve_factored
 cholesky_info lu_solve_matrix product_of_reflections reflected linalg_ldl_factor_ex exp""".split()
 
 

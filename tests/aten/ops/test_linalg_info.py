@@ -65,3 +65,19 @@ def test_a_pivot_that_is_nan_is_not_positive(n, at, dtype):
     for matrices in (a, weft.stack([weft.eye(n, dtype=dtype), a])):
         with pytest.raises(linalg.LinAlgError, match=f"minor of order {at} "):
             linalg.cholesky(matrices)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, lambda f: weft.compile(f)], ids=["eager", "compiled"])
+@pytest.mark.parametrize(
+    "function",
+    [linalg.slogdet, weft.logdet, lambda a: linalg.inv_ex(a).inverse, lambda a: linalg.solve_ex(a, weft.ones(2, 1)).result],
+    ids=["slogdet", "logdet", "inv_ex", "solve_ex"],
+)
+def test_gradients_of_singular_matrices_are_not_finite_and_no_error(function, run):
+    a = SINGULAR.clone().requires_grad_()
+    made = run(function)(a)
+    made = made[1] if isinstance(made, tuple) else made
+    (slope,) = weft.autograd.grad(made.sum(), a)
+    assert slope[0].isfinite().all() and not slope[1].isfinite().all() and not slope[2].isfinite().all()
+    with pytest.raises(weft.linalg.LinAlgError):
+        linalg.solve(a, weft.ones(2, 1))

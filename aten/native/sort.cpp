@@ -247,6 +247,17 @@ struct PickJob {
   const WeftKernelRuntime *runtime;
 };
 
+// The element of a row that has `wanted` before it, of equal ones the earlier before the later, by keys alone: half the memory of pairs.
+template <class T> i64 pick_by_keys(const T *row, i64 n, i64 wanted, T *keys) {
+  std::copy(row, row + n, keys);
+  std::nth_element(keys, keys + wanted, keys + n);
+  const T value = keys[wanted];
+  for (i64 i = 0; i < n; i++) wanted -= row[i] < value;
+  i64 at = 0;
+  for (;; at++)
+    if (row[at] == value && wanted-- == 0) return at;
+}
+
 template <PickKind kind, class T> void pick_rows(void *context, i64 begin, i64 end, i64 worker) {
   typedef decltype(ordered(T{})) Key;
   typedef std::conditional_t<sizeof(Key) == 8, Pair, uint64_t> Item;
@@ -267,6 +278,8 @@ template <PickKind kind, class T> void pick_rows(void *context, i64 begin, i64 e
         if (i - from > best) best = i - from, at = i;
       }
       at = position_of(sorted[at]);
+    } else if constexpr (!floats && sizeof(T) == 8) {
+      at = pick_by_keys(row, n, kind == PICK_KTH ? job.k : (n - 1) / 2, (T *)items);
     } else {
       i64 numbers = 0, wanted = job.k;
       for (i64 i = 0; i < n; i++) {

@@ -88,3 +88,16 @@ def test_results_of_another_size_are_refused():
         out = weft.zeros(values), weft.zeros(indices, dtype=weft.int64)
         for name, rest in (("sort", (1, False, False)), ("topk", (3, 1, True, True)), ("sort", (0, False, False))):
             assert registry[name].native_fn(out, x, *rest) is NotImplemented
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32"])
+@pytest.mark.parametrize("high", [2, 10, 2**31 - 1])
+@pytest.mark.parametrize("n", [1, 2, 7, 100, 1001])
+def test_of_equal_integers_the_one_in_its_place_is_picked(n, high, dtype):
+    a = np.random.default_rng(0).integers(0 if dtype == "uint64" else -high, high, (5, n)).astype(dtype)
+    order, x = np.argsort(a, 1, kind="stable"), weft.from_numpy(a)
+    for k in {1, n, (n + 1) // 2}:
+        values, places = weft.kthvalue(x, k, 1)
+        np.testing.assert_array_equal(places.numpy(), order[:, k - 1])
+        np.testing.assert_array_equal(values.numpy(), np.sort(a, 1)[:, k - 1])
+    np.testing.assert_array_equal(weft.median(x, 1)[1].numpy(), order[:, (n - 1) // 2])

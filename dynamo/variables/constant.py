@@ -13,12 +13,14 @@ import numpy as np
 from dynamo import breaks, outcome
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS
+from dynamo.source import Local
 from dynamo.variables import attributes
 from dynamo.variables.base import Variable
 from dynamo.variables.raising import run_python
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
 NUMBERS = (int, float, bool, complex)  # Python's own
+MANY_OF_ONE_VALUE = (int, float, str, bytes, complex)  # types of which objects of one value may be several
 TOO_MANY = 1 << 20  # items of a range for a list of them
 ENTERED = ("__enter__", "__exit__")  # of a context manager: they have effects, so they are traced
 C_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
@@ -225,6 +227,8 @@ class ConstantVariable(Variable):
             if type(self.value) is float:  # one that is made is new in each call
                 text = "-nan" if math.copysign(1.0, self.value) < 0 else "nan"
                 return emit.shared(self, lambda: outcome.Call(outcome.Const(float), (outcome.Const(text),)))
+        if type(self.source) is Local and type(self.value) in MANY_OF_ONE_VALUE:
+            return emit.load(self.source)  # of another call another object of that value
         return outcome.Const(self.value)
 
 

@@ -174,3 +174,23 @@ def test_a_variable_holds_a_cell_behind_a_break(function, backend):
         given = [[counter(1)] if function is cell_from_outside else [] for _ in range(2)]
         compiled = weft.compile(function, backend=backend)
         assert plain(compiled(weft.ones(2), *given[0])) == plain(function(weft.ones(2), *given[1]))
+
+
+def between_two_breaks(x, a, b):
+    weft._dynamo.graph_break()
+    x = x + 1
+    weft._dynamo.graph_break()
+    return x, a is b, a, b
+
+
+MADE = (lambda: float("1.5"), lambda: int("1" + "0" * 20), lambda: bytes(range(9)).hex, lambda: bytes(range(9)))
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_equal_arguments_stay_the_objects_that_they_are_behind_a_break(make):
+    one, other = make(), make()
+    assert one is not other
+    compiled = weft.compile(between_two_breaks)
+    for a, b in ((one, one), (one, other), (other, other), (other, one)):
+        _, same, first, second = compiled(weft.ones(2), a, b)
+        assert same is (a is b) and first is a and second is b

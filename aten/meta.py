@@ -226,14 +226,20 @@ def overlap(target: Meta, other: Meta) -> bool:
 
 def is_dense(meta: Meta) -> bool:
     """Whether the strides are a permutation of row-major ones, as far as is known without a guard."""
-    dims = [d for d, size in enumerate(meta.sizes) if not (type(size) is int and size == 1)]
+    return dense_order(meta) is not None
+
+
+def dense_order(meta: Meta) -> list[int] | None:
+    """The order of dims in which the strides are row-major ones, as far as is known without a guard; None: there is none."""
+    ones = [d for d, size in enumerate(meta.sizes) if type(size) is int and size == 1]
+    dims = [d for d in range(meta.ndim) if d not in ones]
     order = sorted(dims, key=lambda d: (_hint(meta.strides[d]) or 0, _hint(meta.sizes[d]) != 1, -d))
     expected: Size = 1
     for d in order:
         if not known_equal(meta.strides[d], expected):
-            return False
+            return None
         expected = expected * meta.sizes[d]
-    return True
+    return ones + order[::-1]
 
 
 def channels_innermost(meta: Meta) -> bool:

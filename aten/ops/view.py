@@ -10,7 +10,7 @@ import numpy as np
 
 from aten import _native
 from aten.dtype import DType
-from aten.meta import Meta, is_dense, known_equal
+from aten.meta import Meta, dense_order, known_equal
 from aten.op import Op, composite, op, ops
 from aten.ops.batching import invoke, to_front
 from aten.shapes import (
@@ -458,9 +458,9 @@ def _(base, new, size, stride, storage_offset):
     meta = Meta.of(base)
     if meta.is_contiguous():
         return ops.as_strided_put(base, new, size, stride, storage_offset - meta.offset)
-    if not all(type(s) is int for s in (*meta.sizes, *meta.strides)) or not is_dense(meta):
+    order = dense_order(meta)
+    if order is None:
         raise RuntimeError("an in-place write through as_strided of a tensor with gaps in its memory cannot be transformed")
-    order = sorted(range(meta.ndim), key=lambda d: (meta.strides[d], meta.sizes[d]), reverse=True)  # in which it is row-major
     made = ops.as_strided_put(permute(base, order), new, size, stride, storage_offset - meta.offset)
     return permute(made, inverse_permutation(order))
 

@@ -399,15 +399,16 @@ def test_the_gradient_of_a_product_of_zeros_of_both_signs():
         same(product, x.requires_grad_())
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("exact", [False, True])
-def test_a_write_through_as_strided_of_what_lies_by_columns(exact):
+def test_a_write_through_as_strided_of_what_lies_by_columns(exact, dynamic):
     def f(x, y):
         z = x * 2
         z.as_strided((2, 2), (1, 5), 3).mul_(y)
         return z
 
     x, y, found = weft.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1), weft.tensor(3.0), []
-    for g in (f, weft.compile(f, fullgraph=True, options={"exact": exact})):
+    for g in (f, weft.compile(f, fullgraph=True, dynamic=dynamic, options={"exact": exact})):
         own = [x.clone().requires_grad_(), y.clone().requires_grad_()]
         out = g(*own)
         found.append([out, *weft.autograd.grad(out, own, x + 1)])

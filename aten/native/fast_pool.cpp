@@ -101,8 +101,12 @@ struct PoolJob {
   }
 };
 
-// Rows of the result so short that loops over them are not worth their calls: the same steps, written out.
-constexpr int64_t kShort = 24, kShortApart = 128;  // apart: of windows that do not follow each other element by element
+// Rows of the result so short that loops over them are not worth their calls: the same steps, written out. Of sums the compiler
+// makes vectors, of the larger one not: 64 planes of [64,64] by windows of 3x3 take 1,160 us so, by loops 154.
+bool is_short(const PoolWindows &w, bool sums) {
+  const bool lines = w.kernel[0] * w.kernel[1] == 1;
+  return w.out[2] < (sums ? lines ? 24 : 12 : w.size[2] > 20 ? 0 : lines && w.kernel[2] == 2 ? 10 : 3);
+}
 
 template <class T> T joined(T a, T b, std::true_type) { return a + b; }
 template <class T> T joined(T a, T b, std::false_type) { return (b > a) | (b != b) ? b : a; }  // (no branch: which is larger nobody foresees)
@@ -195,7 +199,7 @@ PyObject *run_pool(PoolJob *p, WeftTensor *x, Ref out) {
   p->out = weft_data(o);
   typedef void (*Body)(void *, int64_t, int64_t, int64_t);
   Body body = PoolJob::range;
-  if (w.out[2] < (w.stride[2] == 1 ? kShort : kShortApart)) {
+  if (is_short(w, p->divide)) {
     typedef std::true_type Sums;
     typedef std::false_type Largest;
     if (WEFT_DTYPE(x) == WEFT_FLOAT32) body = p->divide ? (Body)short_rows<float, Sums> : (Body)short_rows<float, Largest>;

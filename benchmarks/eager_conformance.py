@@ -15,8 +15,6 @@ import argparse
 import fnmatch
 import json
 import math
-import select
-import subprocess
 import sys
 import time
 import warnings
@@ -25,6 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.conformance_cases import Case, Cases, with_backward  # noqa: E402  (the peer runs this file by its path)
+from benchmarks.libraries import Library, answer, mean  # noqa: E402
 
 SLOWEST = 1.2
 TURNS, MORE_TURNS = 3, 7  # of a case, and of one that seems slower
@@ -77,67 +76,47 @@ def work(library: str, folder: str) -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     cases, clock = Recorded(torch, Path(folder)), time.perf_counter
-    call, repeat = None, 1
-    for line in sys.stdin:
-        ask = json.loads(line)
-        answer: Any = None
-        try:
-            if "list" in ask:
-                answer = cases.list(ask["list"])
-            elif "seconds" in ask:
-                end, answer = clock() + ask["seconds"], math.inf
-                while clock() < end:
-                    start = clock()
-                    for _ in range(repeat):
-                        call()
-                    answer = min(answer, (clock() - start) / repeat)
-            else:
-                call = cases.again(**ask)
-                if call is not None:
+    call: Any = None
+    repeat = 1
+
+    def reply(ask: dict) -> Any:
+        nonlocal call, repeat
+        if "list" in ask:
+            return cases.list(ask["list"])
+        if "seconds" in ask:
+            end, least = clock() + ask["seconds"], math.inf
+            while clock() < end:
+                start = clock()
+                for _ in range(repeat):
                     call()
-                    start = clock()
-                    call()
-                    answer = clock() - start
-                    repeat = max(1, int(2e-5 / max(answer, 1e-7)))
-        except Exception as error:  # told to the other side, which counts it as a failure of the case
-            answer = {"error": f"{type(error).__name__}: {error}"[:200]}
-        print(json.dumps(answer), flush=True)
+                least = min(least, (clock() - start) / repeat)
+            return least
+        call = cases.again(**ask)
+        if call is None:
+            return None
+        call()
+        start = clock()
+        call()
+        took = clock() - start
+        repeat = max(1, int(2e-5 / max(took, 1e-7)))
+        return took
+
+    answer(reply)
 
 
 # ------------------------------------------------------------------------------------------------------ in turns
-class Library:
-    """A process in which one of the libraries measures."""
-
-    def __init__(self, python: str, name: str, folder: str):
-        self.command = [python, __file__, "--work", name, "--data", folder]
-        self.start()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-
-    def ask(self, **question: Any) -> Any:
-        """The answer; an error where the process ended, or is ended because it took too long."""
-        assert self.process.stdin and self.process.stdout
-        try:
-            print(json.dumps(question), file=self.process.stdin, flush=True)
-            ready = select.select([self.process.stdout], [], [], LONGEST)[0]
-            line = self.process.stdout.readline() if ready else ""
-        except BrokenPipeError:
-            line = ""
-        if line:
-            return json.loads(line)
-        self.process.kill()
-        self.process.wait()
-        self.start()
-        return {"error": "ended, or took too long"}
+def asked(library: Library, **question: Any) -> Any:
+    """The answer, or the error that there was none."""
+    try:
+        return library.ask(**question)
+    except EOFError as error:
+        return {"error": str(error)}
 
 
 def measure(ours: Library, peer: Library, case: dict, backward: bool, seconds: float) -> dict | None:
     """The row of a case; None where the peer cannot, or both have no gradient."""
     place = {key: case[key] for key in ("op", "sample", "form", "shrink")}
-    there, here = (library.ask(**place, backward=backward) for library in (peer, ours))
+    there, here = (asked(library, **place, backward=backward) for library in (peer, ours))
     row = {**case, "pass": "backward" if backward else "forward"}
     if not isinstance(there, float):
         return None
@@ -147,7 +126,7 @@ def measure(ours: Library, peer: Library, case: dict, backward: bool, seconds: f
         if turn >= TURNS and here <= SLOWEST * there:
             break
         for library in (peer, ours):
-            took = library.ask(seconds=seconds)
+            took = asked(library, seconds=seconds)
             if isinstance(took, float) and library is peer:
                 there = min(there, took)
             elif isinstance(took, float):
@@ -166,13 +145,15 @@ def main() -> None:
     options = parser.parse_args()
     if options.work:
         return work(options.work, options.data)
-    ours, peer = Library(sys.executable, "weft", options.data), Library(options.peer_python, "torch", options.data)
+    command = [__file__, "--data", options.data, "--work"]
+    pythons = (sys.executable, "weft"), (options.peer_python, "torch")
+    ours, peer = (Library([python, *command, name], LONGEST) for python, name in pythons)
     rows: list[dict] = []
     ops = [op["id"] for op in json.loads((Path(options.data) / "manifest.json").read_text())["ops"]]
     for op in ops:
         if not any(fnmatch.fnmatch(op, pattern) for pattern in options.only.split(",")):
             continue
-        found = ours.ask(list=op)
+        found = asked(ours, list=op)
         if isinstance(found, dict):
             rows.append({"name": op, "form": "list", "pass": "forward", **found})
             continue
@@ -182,7 +163,7 @@ def main() -> None:
             with open(options.rows, "a") as file:
                 file.writelines(json.dumps(row) + "\n" for row in made if row is not None)
     for library in (ours, peer):
-        library.process.terminate()
+        library.end()
     sys.exit(report(rows))
 
 
@@ -200,9 +181,8 @@ def report(rows: list[dict]) -> int:
         for way in ("forward", "backward"):
             some = [r["ratio"] for r in good if (r["form"] == "kept") == kept and r["pass"] == way]
             if some:
-                mean, slower = math.exp(sum(map(math.log, some)) / len(some)), sum(x > SLOWEST for x in some)
-                sizes = "as recorded" if kept else "a megabyte"
-                print(f"{sizes}, {way}: {len(some)} measured, {slower} slower than {SLOWEST}x, geometric mean {mean:.2f}x")
+                slower, sizes = sum(x > SLOWEST for x in some), "as recorded" if kept else "a megabyte"
+                print(f"{sizes}, {way}: {len(some)} measured, {slower} slower than {SLOWEST}x, geometric mean {mean(some):.2f}x")
     return int(len(good) < len(rows))
 
 

@@ -17,7 +17,6 @@ import argparse
 import fnmatch
 import json
 import math
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -28,6 +27,7 @@ WINDOW = 3e-3  # seconds that a turn takes
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.eager_cases import cases_of, inputs_of  # noqa: E402  (the peer runs this file by its path)
+from benchmarks.libraries import Library, answer, mean  # noqa: E402
 
 
 # ------------------------------------------------------------------------------------------------ in each library
@@ -76,52 +76,31 @@ def work(library: str, threads: int) -> None:
     torch.set_num_threads(threads)
     calls: dict[str, Any] = {}
     repeat: dict[str, int] = {}
-    for line in sys.stdin:
-        ask = json.loads(line)
-        answer: Any
-        try:
-            if ask["do"] == "open":
-                torch.manual_seed(0)
-                calls = _calls(torch, ask["size"], ask["name"])
-                repeat = {}
-                for key, call in calls.items():
-                    call()
-                    start = time.perf_counter()
-                    call()
-                    repeat[key] = max(1, min(5000, int(WINDOW / max(time.perf_counter() - start, 1e-7))))
-                answer = list(calls)
-            elif ask["do"] == "peak":
-                answer = _peak(calls[ask["pass"]])
-            else:
-                call, n = calls[ask["pass"]], repeat[ask["pass"]]
-                clock = time.thread_time if threads == 1 else time.perf_counter
-                start = clock()
-                for _ in range(n):
-                    call()
-                answer = (clock() - start) / n
-        except Exception as error:  # told to the other side, which counts it as a failure of the case
-            answer = {"error": f"{type(error).__name__}: {error}"[:200]}
-        print(json.dumps(answer), flush=True)
+    clock = time.thread_time if threads == 1 else time.perf_counter
+
+    def reply(ask: dict) -> Any:
+        if ask["do"] == "open":
+            torch.manual_seed(0)
+            calls.clear()
+            calls.update(_calls(torch, ask["size"], ask["name"]))
+            for key, call in calls.items():
+                call()
+                start = time.perf_counter()
+                call()
+                repeat[key] = max(1, min(5000, int(WINDOW / max(time.perf_counter() - start, 1e-7))))
+            return list(calls)
+        if ask["do"] == "peak":
+            return _peak(calls[ask["pass"]])
+        call, n = calls[ask["pass"]], repeat[ask["pass"]]
+        start = clock()
+        for _ in range(n):
+            call()
+        return (clock() - start) / n
+
+    answer(reply)
 
 
 # ------------------------------------------------------------------------------------------------------ in turns
-class Library:
-    """A process in which one of the libraries measures."""
-
-    def __init__(self, python: str, name: str, threads: int):
-        command = [python, __file__, "--work", name, "--threads", str(threads)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, **question: Any) -> Any:
-        """The answer to a question; EOFError if the process ended."""
-        assert self.process.stdin and self.process.stdout
-        print(json.dumps(question), file=self.process.stdin, flush=True)
-        line = self.process.stdout.readline()
-        if not line:
-            raise EOFError(f"the process ended with {self.process.wait()}")
-        return json.loads(line)
-
-
 def measure(ours: Library, peer: Library, name: str, size: str, seconds: float) -> list[dict]:
     """A row for each pass of a case."""
     opened = [library.ask(do="open", name=name, size=size) for library in (ours, peer)]
@@ -158,8 +137,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.work:
         return work(options.work, options.threads)
-    start = lambda: (Library(sys.executable, "weft", options.threads), Library(options.peer_python, "torch", options.threads))
-    ours, peer = start()
+    command = [__file__, "--threads", str(options.threads), "--work"]
+    ours, peer = (Library([python, *command, name]) for python, name in ((sys.executable, "weft"), (options.peer_python, "torch")))
     rows: list[dict] = []
     patterns = options.only.split(",")
     for size in options.sizes.split(","):
@@ -170,13 +149,12 @@ def main() -> None:
                 made = measure(ours, peer, name, size, options.seconds)
             except EOFError as error:
                 made = [{"name": name, "size": size, "pass": "forward", "error": str(error)}]
-                ours, peer = start()
             rows += made
             if options.rows:
                 with open(options.rows, "a") as file:
                     file.writelines(json.dumps(row) + "\n" for row in made)
     for library in (ours, peer):
-        library.process.terminate()
+        library.end()
     sys.exit(report(rows))
 
 
@@ -192,10 +170,10 @@ def report(rows: list[dict]) -> int:
             print(f"FAILED   {r['name']:26} {r['size']:5} {r['pass']:8} {r['error']}")
     if not good:
         return 1
-    mean = math.exp(sum(math.log(r["ratio"]) for r in good) / len(good))
+    average = mean(r["ratio"] for r in good)
     slower = sum(r["ratio"] > SLOWEST for r in good)
-    print(f"{len(good)} measured, {slower} slower than {SLOWEST}x, geometric mean {mean:.2f}x, {len(rows) - len(good)} failed")
-    return int(slower > 0 or mean > MEAN or len(good) < len(rows))
+    print(f"{len(good)} measured, {slower} slower than {SLOWEST}x, geometric mean {average:.2f}x, {len(rows) - len(good)} failed")
+    return int(slower > 0 or average > MEAN or len(good) < len(rows))
 
 
 if __name__ == "__main__":

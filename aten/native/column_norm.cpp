@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "clones.h"
 #include "native_kernel.h"
 #include "released.h"
 #include "statistics.h"
@@ -14,17 +15,16 @@ namespace {
 constexpr int64_t kColumns = 64;  // of a block
 constexpr int64_t kRows = 64;     // whose sums are of the dtype; theirs are float64
 
-#define WEFT_VECTORS __attribute__((target_clones("default", "avx2", "avx512f"), optimize("O3")))
 #define WEFT_COLUMNS(T)                                                                                                              \
-  WEFT_VECTORS void affine(int64_t rows, int64_t width, int64_t stride, const T *x, const T *center, const T *scale, const T *shift, T *y) { \
+  WEFT_CLONES void affine(int64_t rows, int64_t width, int64_t stride, const T *x, const T *center, const T *scale, const T *shift, T *y) { \
     for (int64_t r = 0; r < rows; r++, x += stride, y += stride)                                                                     \
       for (int64_t k = 0; k < width; k++) y[k] = (x[k] - center[k]) * scale[k] + shift[k];                                           \
   }                                                                                                                                  \
-  WEFT_VECTORS void sums(int64_t rows, int64_t width, int64_t stride, const T *g, const T *x, const T *center, T *plain, T *product) { \
+  WEFT_CLONES void sums(int64_t rows, int64_t width, int64_t stride, const T *g, const T *x, const T *center, T *plain, T *product) { \
     for (int64_t r = 0; r < rows; r++, x += stride, g += stride)                                                                     \
       for (int64_t k = 0; k < width; k++) plain[k] += g[k], product[k] += g[k] * (x[k] - center[k]);                                 \
   }                                                                                                                                  \
-  WEFT_VECTORS void gradient(int64_t rows, int64_t width, int64_t stride, const T *g, const T *x, const T *center, const T *of_g,     \
+  WEFT_CLONES void gradient(int64_t rows, int64_t width, int64_t stride, const T *g, const T *x, const T *center, const T *of_g,     \
                              const T *of_x, const T *constant, T *out) {                                                             \
     for (int64_t r = 0; r < rows; r++, x += stride, g += stride, out += stride)                                                      \
       for (int64_t k = 0; k < width; k++) out[k] = of_g[k] * g[k] + (of_x[k] * (x[k] - center[k]) + constant[k]);                    \

@@ -1,18 +1,16 @@
 // creation_kernels.cpp: what is made from numbers alone: evenly spaced values, and counts.
+#include "clones.h"
 #include "native_kernel.h"
 
 namespace weft {
 
 namespace {
 
-// The same numbers on every processor: a product is rounded before it is added.
-#define WEFT_ROUNDED __attribute__((target_clones("default", "avx2", "arch=x86-64-v4"), optimize("O3", "fp-contract=off")))
-
 // to[i] = base + sign * ((first + i) * step); sign: which way the values are counted.
-WEFT_ROUNDED void spaced_floats(float *to, int64_t n, double base, double step, int64_t first, int64_t along) {
+WEFT_CLONES void spaced_floats(float *to, int64_t n, double base, double step, int64_t first, int64_t along) {
   for (int64_t i = 0; i < n; i++) to[i] = (float)(base + (double)(int32_t)(first + i * along) * step);
 }
-WEFT_ROUNDED void spaced_doubles(double *to, int64_t n, double base, double step, int64_t first, int64_t along) {
+WEFT_CLONES void spaced_doubles(double *to, int64_t n, double base, double step, int64_t first, int64_t along) {
   for (int64_t i = 0; i < n; i++) to[i] = base + (double)(int32_t)(first + i * along) * step;
 }
 
@@ -37,7 +35,7 @@ PyObject *spaced_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 
 // to[i] = start + i * step, modulo the width. A sum that runs on: AVX2 multiplies no int64.
 #define WEFT_COUNT(name, T)                                   \
-  WEFT_ROUNDED void name(T *to, int64_t n, T start, T step) { \
+  WEFT_CLONES void name(T *to, int64_t n, T start, T step) { \
     for (int64_t i = 0; i < n; i++) {                         \
       to[i] = start;                                          \
       start = (T)(start + step);                              \
@@ -51,7 +49,7 @@ WEFT_COUNT(count_64, uint64_t)
 
 // Integers as floats, each rounded once; where `narrow`, they all are of int32, which every processor turns into floats by vectors.
 #define WEFT_COUNT_AS(name, T)                                                                               \
-  WEFT_ROUNDED void name(T *to, int64_t n, int64_t start, int64_t step, bool narrow) {                       \
+  WEFT_CLONES void name(T *to, int64_t n, int64_t start, int64_t step, bool narrow) {                       \
     uint32_t low = (uint32_t)start;                                                                          \
     uint64_t at = (uint64_t)start;                                                                           \
     if (narrow) for (int64_t i = 0; i < n; i++, low += (uint32_t)step) to[i] = (T)(int32_t)low;              \

@@ -1,5 +1,6 @@
 // fast_norm.cpp: batch_norm and group_norm of contiguous tensors without gradients: statistics of each group and one pass that
 // applies them, while the group is in cache. With gradients the ops take their composite.
+#include "clones.h"
 #include "statistics.h"
 
 #include <algorithm>
@@ -18,8 +19,6 @@ namespace {
 
 constexpr int64_t kShortest = 16;  // items of a channel of a sample, at least, for which loops over one are worth their calls
 constexpr int64_t kRow = 64;       // items, about, of a row of several channels
-
-#define WEFT_VECTORS __attribute__((target_clones("default", "avx2", "avx512f"), optimize("O3")))
 
 // A factor for each channel (or none): whether it is a contiguous tensor of the dtype and number, without history to come.
 bool is_factor(const WeftTensor *t, int dtype, int64_t n) {
@@ -50,7 +49,7 @@ template <class T> void channel_moments(WeftMoments moments, const T *x, int64_t
 }
 
 #define WEFT_AFFINE_ROWS(T)                                                                                                              \
-  WEFT_VECTORS void affine_rows(int64_t rows, int64_t width, const T *x, const T *center, const T *scale, const T *shift, T *y) {        \
+  WEFT_CLONES void affine_rows(int64_t rows, int64_t width, const T *x, const T *center, const T *scale, const T *shift, T *y) {        \
     for (int64_t r = 0; r < rows; r++, x += width, y += width)                                                                           \
       for (int64_t k = 0; k < width; k++) y[k] = (x[k] - center[k]) * scale[k] + shift[k];                                               \
   }
@@ -299,7 +298,7 @@ namespace {
 // ------------------------------------------------------------------------------------ with gradients: the op channel_norm
 // The sums over a row of g and of g times x less its mean; what a row's gradient is made of.
 #define WEFT_ROWS(T)                                                                                     \
-  WEFT_VECTORS void row_sums(int64_t n, const T *g, const T *x, T mean, double *plain_sum, double *product) { \
+  WEFT_CLONES void row_sums(int64_t n, const T *g, const T *x, T mean, double *plain_sum, double *product) { \
     constexpr int kLanes = 64 / sizeof(T) * 2;                                                           \
     T a[kLanes] = {}, b[kLanes] = {};                                                                    \
     int64_t i = 0;                                                                                       \
@@ -310,7 +309,7 @@ namespace {
     for (; i < n; i++) s += g[i], p += g[i] * (x[i] - mean);                                             \
     *plain_sum = s, *product = p;                                                                        \
   }                                                                                                      \
-  WEFT_VECTORS void row_gradient(int64_t n, const T *g, const T *x, T mean, T of_g, T of_x, T constant, T *out) { \
+  WEFT_CLONES void row_gradient(int64_t n, const T *g, const T *x, T mean, T of_g, T of_x, T constant, T *out) { \
     for (int64_t i = 0; i < n; i++) out[i] = of_g * g[i] + (of_x * (x[i] - mean) + constant);            \
   }
 WEFT_ROWS(float)

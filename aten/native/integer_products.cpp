@@ -4,12 +4,12 @@
 #include <memory>
 
 #include "by_dtype.h"
+#include "clones.h"
 #include "matmul.h"
 
 namespace weft {
 namespace {
 
-#define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
 // Small unsigned integers are multiplied as int otherwise, which does not wrap.
 template <typename T> inline auto wide(T x) { return x + 0u; }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "clones.h"
 #include "reduce.h"
 #include "strips.h"
 
@@ -18,7 +19,6 @@ enum Map { SQUARE, SIZE };
 constexpr int64_t kChunk = WEFT_REDUCE_CHUNK;
 constexpr int64_t kTogether = 16, kMost = 8 * kChunk;  // rows that a vector of sums is of; elements that are mapped at a time
 
-#define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
 template <class T> inline __attribute__((always_inline)) void map_all(Map map, const T *x, int64_t n, T *to) {
   switch (map) {
     case SQUARE:

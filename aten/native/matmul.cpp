@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "clones.h"
 #include "by_dtype.h"
 #include "kernels.h"
 #include "released.h"
@@ -148,7 +149,6 @@ void run(const WeftGemmOutput &o, const WeftKernelRuntime *runtime) {
   }
 }
 
-#define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
 // A column times a row of at most a vector, row after row: what is written beyond a row, the next one writes again.
 constexpr int64_t kNarrow = 8;
 #define WEFT_OUTER_ROWS(T)                                                                                                    \

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "clones.h"
 #include "by_dtype.h"
 #include "draws.h"
 #include "half.h"
@@ -376,14 +377,13 @@ PyObject *fast_fill(Call &call) {
 }
 
 // Dropout of a run of numbers: what stays, times `scale`, where the uniform number is at least p.
-#define WEFT_VECTORS __attribute__((target_clones("default", "avx2", "arch=x86-64-v4"), optimize("O3")))
-WEFT_VECTORS static void drop(int64_t n, const float *uniform, float p, const float *x, float scale, float *out) {
+WEFT_CLONES static void drop(int64_t n, const float *uniform, float p, const float *x, float scale, float *out) {
   for (int64_t i = 0; i < n; i++) {
     const float scaled = x[i] * scale;
     out[i] = uniform[i] >= p ? scaled : 0.0f;
   }
 }
-WEFT_VECTORS static void note_kept(int64_t n, const float *uniform, float p, uint8_t *kept) {
+WEFT_CLONES static void note_kept(int64_t n, const float *uniform, float p, uint8_t *kept) {
   for (int64_t i = 0; i < n; i++) kept[i] = uniform[i] >= p;
 }
 

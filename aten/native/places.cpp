@@ -10,6 +10,7 @@
 #include <atomic>
 #include <complex>
 
+#include "clones.h"
 #include "by_dtype.h"
 #include "native_kernel.h"
 #include "released.h"
@@ -130,8 +131,7 @@ struct Job {
 
 // at[i], an index into `extent` elements, becomes where that lies, and is added to offsets[i]. Whether all of them are in range: no branch,
 // so that the loop is one of vectors.
-#define WEFT_VECTORS __attribute__((target_clones("default", "avx2", "arch=x86-64-v4"), optimize("O3")))
-WEFT_VECTORS bool add_places(int64_t n, const int64_t *at, bool wraps, int64_t extent, int64_t stride, int64_t *offsets) {
+WEFT_CLONES bool add_places(int64_t n, const int64_t *at, bool wraps, int64_t extent, int64_t stride, int64_t *offsets) {
   uint64_t outside = 0;
   const int64_t back = wraps ? extent : 0;
   if (stride == 1) {

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "by_dtype.h"
+#include "clones.h"
 #include "division.h"
 #include "native_kernel.h"
 
@@ -108,7 +109,6 @@ template <Arithmetic which, class T> inline std::complex<T> combined(std::comple
   else return {a * c - b * d, a * d + b * c};
 }
 
-#define WEFT_VECTORS __attribute__((target_clones("default", "avx2", "arch=x86-64-v4"), optimize("O3")))
 #define WEFT_INLINE inline __attribute__((always_inline, optimize("O3")))
 
 // Quotients as NumPy computes them, by Smith's method (1962); without branches, so that a loop is one of vectors. Results may lie where
@@ -127,8 +127,8 @@ template <class T> WEFT_INLINE void divide_all(int64_t n, const T *x, const T *y
     out[2 * i + 1] = none ? far_im : im;
   }
 }
-WEFT_VECTORS void quotients(int64_t n, const float *x, const float *y, float *out) { divide_all(n, x, y, out); }
-WEFT_VECTORS void quotients(int64_t n, const double *x, const double *y, double *out) { divide_all(n, x, y, out); }
+WEFT_CLONES void quotients(int64_t n, const float *x, const float *y, float *out) { divide_all(n, x, y, out); }
+WEFT_CLONES void quotients(int64_t n, const double *x, const double *y, double *out) { divide_all(n, x, y, out); }
 
 constexpr intptr_t kSome = 256;  // numbers that are brought together
 

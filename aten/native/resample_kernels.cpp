@@ -7,13 +7,13 @@
 #include <cmath>
 #include <vector>
 
+#include "clones.h"
 #include "native_kernel.h"
 
 namespace weft {
 
 namespace {
 
-#define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
 #define WEFT_SUMS(T)                                                                                                              \
   WEFT_CLONES void gather_two(const T *row, const int32_t *at, const T *weight, int64_t n, T *__restrict out) {                    \
     for (int64_t i = 0; i < n; i++) out[i] = row[at[i]] * weight[i] + row[at[n + i]] * weight[n + i];                              \

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "clones.h"
 #include "native_kernel.h"
 
 namespace weft {
@@ -21,7 +22,6 @@ constexpr int64_t kBlock = 256;
 
 // Elements of an image at n places (-1: 0), and sums of four such, weighed: gathered by vectors, which there are because `out` is said to
 // be memory of its own. What is outside reads the first element.
-#define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
 #define WEFT_GATHERED(T)                                                                                                              \
   WEFT_CLONES void take(const T *image, const int32_t *at, int64_t n, T *__restrict out) {                                            \
     for (int64_t i = 0; i < n; i++) {                                                                                                 \

@@ -6,7 +6,7 @@ import pytest
 from aten import arrays
 from aten import dtype as dtypes
 from aten.op import registry
-from tests.aten.native.test_native_kernels import CALLS, flat, results
+from tests.aten.native.kernel_calls import CALLS, flat, results
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

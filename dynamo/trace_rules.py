@@ -200,12 +200,14 @@ def skip_code(code: types.CodeType, globals: dict) -> str | None:
     return None
 
 
-def names_generators(code: types.CodeType, globals: dict, closure: tuple) -> bool:
-    """Whether a loop of the code may call a generator function that is defined in it, or that it names. A generator that a local
-    holds ends where the local is bound again, which a loop that is left by a break has to know before it comes to the call."""
+def names_what_ends(code: types.CodeType, globals: dict, closure: tuple) -> bool:
+    """Whether a loop of the code may make something whose end runs code: by a generator function, or by a class with a `__del__`,
+    that is defined in it or that it names. What a local holds ends where the local is bound again, which a loop that is left by a
+    break has to know before it comes to the call."""
     if not any(0 <= i.target <= i.index for i in decode(code).instructions):
         return False
-    if any(isinstance(c, types.CodeType) and c.co_flags & 0x20 and c.co_name != "<genexpr>" for c in code.co_consts):
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    if any(c.co_flags & 0x20 and c.co_name != "<genexpr>" or "__del__" in c.co_names for c in inner):
         return True
     named = [globals.get(name) for name in code.co_names]
     for cell in closure or ():
@@ -213,4 +215,12 @@ def names_generators(code: types.CodeType, globals: dict, closure: tuple) -> boo
             named.append(cell.cell_contents)
         except ValueError:
             continue  # an empty cell
-    return any(type(f) is types.FunctionType and f.__code__.co_flags & 0x20 for f in named)
+    for module in [v for v in named if type(v) is types.ModuleType]:
+        named += [module.__dict__.get(name) for name in code.co_names]
+    return any(map(_makes_what_ends, named))
+
+
+def _makes_what_ends(obj: Any) -> bool:
+    if type(obj) is types.FunctionType:
+        return bool(obj.__code__.co_flags & 0x20)
+    return issubclass(type(obj), type) and any("__del__" in c.__dict__ for c in type.mro(obj))

@@ -23,8 +23,8 @@ def live_before(code: types.CodeType) -> list[frozenset[str]]:
 
 
 def keep_locals(code: types.CodeType) -> None:
-    """From now on every local counts as read at the return and where it is bound again: one of them may be a generator,
-    whose end runs code."""
+    """From now on every local counts as read at the return and where it is bound again: one of them may be something
+    whose end runs code, a generator say."""
     record = _eval_frame.record(code)
     if KEPT not in record:
         record[KEPT] = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from itertools import islice
+from typing import Any
 
 from aten.errors import DataDependentError
 from dynamo import breaks
@@ -318,6 +319,11 @@ class RootFrame(Frame):
         self.entered_handling: Variable = CALLERS_EXCEPTION  # known for functions that go on inside an except block
         self.kept = keeps_locals(code)
         self.joined: frozenset[int] = decode(code).joined
+        self.handed: dict[int, Any] = {}  # what a frame that goes on behind a break was handed, by id: it may be all that holds it
+
+    def holds(self, real: Any) -> bool:
+        """Whether a local or the stack holds an object that is not made while tracing."""
+        return any(getattr(v, "value", None) is real for v in (*self.locals.values(), *self.stack))
 
     def dropped(self, value: Variable) -> None:
         """A generator of Python's that only this frame holds ends where it is dropped, which may run code: Python does that."""
@@ -325,7 +331,7 @@ class RootFrame(Frame):
             return
         real = getattr(value, "value", None)
         if type(real) is types.GeneratorType:
-            if not any(getattr(v, "value", None) is real for v in (*self.locals.values(), *self.stack)):
+            if not self.holds(real):
                 raise Unsupported(breaks.SUSPENDED, f"{value.source}, which is dropped")
         elif self.kept and isinstance(value, Lazy):
             self.output.guard_type(value.source, type(real))

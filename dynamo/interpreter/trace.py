@@ -8,7 +8,7 @@ from typing import Any
 
 from aten import Tensor, _native
 from aten.fx.interpreter import DEFAULT_DTYPE
-from dynamo import breaks, on_demand, outcome, trace_rules
+from dynamo import _eval_frame, breaks, on_demand, outcome, trace_rules
 from dynamo.breaks import Again, Raised, Unsupported
 from dynamo.bytecode.instruction import decode
 from dynamo.bytecode.liveness import keep_locals, live_at
@@ -69,6 +69,8 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
         output.breaks_are_errors = breaks_are_errors()
         root = output.root = output.current = RootFrame(output, code, globals, function, break_step)
         root.locals = {name: Lazy(value, Local(name), output) for name, value in args.items()}
+        if "continues at" in _eval_frame.record(code):
+            root.handed = {id(value): value for value in args.values()}
         root.free_cells = [free_cell(output, name, cell) for name, cell in zip(code.co_freevars, closure or ())]
         handling = state.get("handling")
         if handling is not None:
@@ -93,7 +95,7 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
                 return outcome.Skip(str(e))
             if e.born is not None:
                 keep_locals(code)
-            elif break_step is None and trace_rules.names_generators(code, globals, closure):
+            elif break_step is None and trace_rules.names_what_ends(code, globals, closure):
                 keep_locals(code)
             if break_step is None or broke is None:
                 at_once = e.reason in breaks.FROM_BIRTH and e.born is not None
@@ -118,6 +120,7 @@ def forget(output: OutputGraph) -> None:
     for held in (*kept, output.world.names, output.world.members, root.locals, root.stack, root.free_cells):
         held.clear()
     root.result = root.function = None
+    root.handed.clear()
     root.handling = root.entered_handling = CALLERS_EXCEPTION
 
 

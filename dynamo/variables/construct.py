@@ -164,9 +164,17 @@ for _base in set(_exceptions(BaseException)):
 
 def weak_reference(frame, args, kwargs) -> Variable:
     """weakref.ref(object, …): of libraries, which look after what lives on, only the call is left to Python."""
-    if len(args) <= 2 and not kwargs and args[0].realize(frame).source is not None and not args[0].is_constant():
+    if len(args) <= 2 and not kwargs and lives_on(frame, args[0]):
         return frame.values.weak_reference(weakref.ref, *args)
     raise Unsupported(breaks.UNKNOWN_CALL if asked_by_library(frame) else breaks.LIFETIME, "weakref.ref(…)")
+
+
+def lives_on(frame, referent: Variable) -> bool:
+    """Whether something else than this frame holds what a weak reference is made to."""
+    referent = referent.realize(frame)
+    if referent.source is None or referent.is_constant():
+        return False
+    return id(getattr(referent, "value", None)) not in frame.output.root.handed
 
 
 def asked_by_library(frame) -> bool:
@@ -182,7 +190,7 @@ CLASSES[weakref.ref] = weak_reference
 @trace_rules.handle(weakref.proxy)
 def proxy(frame, args, kwargs) -> Variable:
     """weakref.proxy(object, …)"""
-    made = bool(args) and args[0].realize(frame).source is None and not args[0].is_constant()
+    made = bool(args) and not args[0].realize(frame).is_constant() and not lives_on(frame, args[0])
     lasts = asked_by_library(frame) or not made
     raise Unsupported(breaks.UNKNOWN_CALL if lasts else breaks.LIFETIME, "weakref.proxy(…)")
 
@@ -190,7 +198,7 @@ def proxy(frame, args, kwargs) -> Variable:
 @trace_rules.handle(weakref.KeyedRef)
 def keyed_reference(frame, args, kwargs) -> Variable:
     """weakref.KeyedRef(object, callback, key), which a WeakValueDictionary holds."""
-    if len(args) == 3 and args[0].realize(frame).source is not None and not args[0].is_constant():
+    if len(args) == 3 and lives_on(frame, args[0]):
         return frame.values.weak_reference(weakref.KeyedRef, *args)
     raise Unsupported(breaks.UNKNOWN_CALL if asked_by_library(frame) else breaks.LIFETIME, "weakref.KeyedRef(…)")
 

@@ -6,7 +6,8 @@ import operator
 import weakref
 from typing import Any
 
-from dynamo import outcome
+from dynamo import breaks, outcome
+from dynamo.breaks import Unsupported
 from dynamo.source import Converted
 from dynamo.variables.base import TrueVariable, Variable
 from dynamo.variables.constant import boolean
@@ -31,7 +32,11 @@ class WeakReference(TrueVariable):
     def call(self, frame, args, kwargs):
         if args or kwargs:
             raise self.unsupported("a call with arguments")
-        return self.referent.realize(frame)
+        referent, root = self.referent.realize(frame), frame.output.root
+        real = getattr(referent, "value", None)
+        if id(real) in root.handed and not root.holds(real):
+            raise Unsupported(breaks.LIFETIME, "a weak reference to a local that was dropped")
+        return referent
 
     def keep_hash(self) -> None:
         """Python hashes the reference here, which keeps that hash whatever becomes of the class of what it refers to."""

@@ -7,6 +7,7 @@ python -m tests.fuzz.python --show 1234                 its program
 
 from __future__ import annotations
 
+import gc
 import linecache
 import sys
 import types
@@ -41,11 +42,13 @@ def module_of(text: str, name: str) -> types.ModuleType:
     return module
 
 
-def run(text: str, name: str, how) -> list:
-    """All that can be seen of five calls with arguments that change."""
+def run(text: str, name: str, how, collect: bool = False) -> list:
+    """All that can be seen of five calls with arguments that change; `collect`: after what only circles hold has ended."""
     weft.manual_seed(0)
     module = module_of(text, name)
     function, told = how(module.f), []
+    if collect:
+        function = collected(function)
     sizes, numbers, texts = (3, 3, 4, 3, 5), (1, 1, 2, 3, 1.5), ("ab", "ab", "b", "abc", "a")
     for size, n, s in zip(sizes, numbers, texts):
         memo: dict = {}
@@ -88,18 +91,30 @@ def compiled(fn):
     return weft.compile(fn, backend="eager")
 
 
-def differs(text: str, name: str = "<fuzzed>", compiled=compiled) -> tuple | None:
+def collected(function):
+    """The same function, behind which the garbage collector runs."""
+
+    def called(*args):
+        try:
+            return function(*args)
+        finally:
+            gc.collect()
+
+    return called
+
+
+def differs(text: str, name: str = "<fuzzed>", compiled=compiled, collect: bool = False) -> tuple | None:
     """(call, plain, compiled) where the two part, or None."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             with drive.alarm(PATIENCE):
-                want = run(text, name, plain)
+                want = run(text, name, plain, collect)
         except (drive.OutOfTime, MemoryError, RecursionError, OverflowError):
             return None
         try:
             with drive.alarm(4 * PATIENCE):
-                got = run(text, name, compiled)
+                got = run(text, name, compiled, collect)
         except drive.OutOfTime:
             return "does not end", want, None
         finally:
@@ -133,7 +148,10 @@ def alike(first: tuple, second: tuple | None) -> bool:
 
 
 def argued(text: str, compiled=compiled) -> bool:
-    """Whether only the moment differs at which a generator ends that a turn of a loop made (docs/differences.md)."""
+    """Whether only the moment differs at which something ends (docs/differences.md): a generator that a turn of a loop made, or
+    what a circle holds that `locals()` made."""
+    if "locals()" in text and differs(text, compiled=compiled, collect=True) is None:
+        return True
     loops = "while " in text or "for " in text
     generators = "counting(" in text or "chained(" in text
     return loops and generators and differs(QUIET_END + text, compiled=compiled) is None

@@ -18,12 +18,14 @@ import weft
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, types.GeneratorType, types.CodeType)
 PLAIN = (int, float, str, bool, type(None), bytes, complex)
+NUMBERS = (np.number, np.bool_)  # which one of equal ones it is, Python does not promise of those either (docs/differences.md)
+HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of the program
 
 
 def seen(value, memo: dict | None = None, depth: int = 0):
     """A value as nested lists. An object met twice is a reference to where it was met first."""
     memo = {} if memo is None else memo
-    if type(value) in PLAIN:
+    if type(value) in PLAIN or issubclass(type(value), NUMBERS) and not type(value).__flags__ & HEAP_TYPE:
         return [type(value).__name__, ADDRESS.sub("", repr(value))]
     if id(value) in memo:
         return ["again", memo[id(value)][0]]
@@ -65,7 +67,7 @@ def contents(value, is_a, down) -> list:
     if is_a(PLAIN):
         base = next(t for t in (int, float, str, bytes, complex) if is_a(t))
         return [base.__repr__(value)]
-    if type(value).__flags__ & (1 << 9):  # a class of the program: its attributes say it
+    if type(value).__flags__ & HEAP_TYPE:  # a class of the program: its attributes say it
         return [down(slot(value, n)) for n in slots(type(value))]
     return [ADDRESS.sub("", repr(value))[:300]]
 

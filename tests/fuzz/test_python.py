@@ -1,8 +1,11 @@
 """Random Python programs, compiled and plain (python.py)."""
 
 import ast
+import sys
 
-from tests.fuzz import budget, python
+import numpy as np
+
+from tests.fuzz import budget, python, seen
 
 BROKEN = """
 class C0:
@@ -69,3 +72,33 @@ def f(x, n, s, xs, d):
 def test_the_end_of_a_generator_that_a_turn_of_a_loop_made_is_argued():
     assert python.differs(ENDS_LATE) is not None and python.argued(ENDS_LATE)
     assert not python.argued(ENDS_LATE, compiled=forgetful)
+
+
+HELD_BY_A_CIRCLE = """
+OBJECTS = [1, 2]
+
+def f(x, n, s, xs, d):
+    out = []
+    try:
+        n["a"] += 1
+    except TypeError as e:
+        out.append(locals().get("n"))
+        asked = asking(out)
+        out.append(next(asked))
+    d["a"] = s
+    return x + 1, out
+"""
+
+
+def test_what_ends_late_because_a_circle_of_locals_holds_it_is_argued():
+    assert (python.differs(HELD_BY_A_CIRCLE) is not None) == (sys.version_info < (3, 13))
+    assert python.differs(HELD_BY_A_CIRCLE, collect=True) is None and python.argued(HELD_BY_A_CIRCLE)
+    assert not python.argued(HELD_BY_A_CIRCLE, compiled=forgetful)
+
+
+def test_which_of_equal_numbers_it_is_is_not_seen_and_which_of_equal_objects_is():
+    number, other = np.float32(3), np.float32(3)
+    assert seen.seen([number, number]) == seen.seen([number, other])
+    own = type("Own", (np.float32,), {})(3)
+    assert seen.seen([own, own]) != seen.seen([own, type(own)(3)])
+    assert seen.seen([[number]] * 2) != seen.seen([[number], [number]])

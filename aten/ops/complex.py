@@ -16,6 +16,9 @@ from aten.promotion import TYPE_NAMES, category, to_complex, to_real
 from aten.scalar.numerics import via
 from aten.shapes import pointwise_strides
 
+# What complex numbers are made of: there are none of bfloat16.
+PARTS = {dtypes.float16, dtypes.float32, dtypes.float64}
+
 conj_physical = unary(
     "conj_physical",
     via(lambda x: np.conjugate(x) if x.dtype.kind == "c" else x),
@@ -72,7 +75,7 @@ def view_as_complex(input: Meta) -> Meta:
 
     Raises RuntimeError where the pairs do not lie in memory as complex numbers do.
     """
-    if category(input.dtype) != 2:
+    if input.dtype not in PARTS:
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{TYPE_NAMES[input.dtype.name]}"
@@ -138,25 +141,30 @@ def angle(input):
     return ops.flat_in(x, made) if recorded else made
 
 
+def _check_parts(first: Any, second: Any) -> None:
+    if first.dtype not in PARTS or second.dtype not in PARTS:
+        names = [TYPE_NAMES[x.dtype.name] for x in (first, second)]
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}")
+    if first.dtype is not second.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {TYPE_NAMES[first.dtype.name]} but got scalar type "
+            f"{TYPE_NAMES[second.dtype.name]} for second argument"
+        )
+
+
 @composite("polar(Tensor abs, Tensor angle) -> Tensor", tags=["function_only"])
 def polar(abs, angle):
     """Complex numbers of these sizes and arguments."""
-    if abs.dtype is not angle.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {TYPE_NAMES[abs.dtype.name]} but got scalar type "
-            f"{TYPE_NAMES[angle.dtype.name]} for second argument"
-        )
+    _check_parts(abs, angle)
+    if abs.dtype is dtypes.float16:
+        raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
     return ops.complex(abs * angle.cos(), abs * angle.sin())
 
 
 @composite("complex(Tensor real, Tensor imag) -> Tensor", tags=["function_only"])
 def complex_(real: Any, imag: Any):
     """A complex tensor of these parts."""
-    if real.dtype is not imag.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {TYPE_NAMES[real.dtype.name]} but got scalar type "
-            f"{TYPE_NAMES[imag.dtype.name]} for second argument"
-        )
+    _check_parts(real, imag)
     both = [Meta.of(real), Meta.of(imag)]
     real, imag = ops.broadcast_tensors(real, imag)
     return laid_out_as(view_as_complex(ops.stack([real, imag], -1)), pointwise_strides(tuple(real.shape), both))

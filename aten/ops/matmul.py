@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import dtype as dtypes
 from aten.meta import Meta, is_transposed, known_equal
 from aten.op import alias_of, composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
@@ -415,8 +416,11 @@ def _unrepeated(x: Any, labels: list[str]) -> tuple[Any, list[str]]:
 
 def _contract(a: Any, la: list[str], b: Any, lb: list[str], kept: set[str]) -> tuple[Any, list[str]]:
     """The product of two operands, summed over labels that nobody needs any more: one batched matrix product."""
+    alike = a.dtype is b.dtype
     a, la = _sum_alone(a, la, set(lb) | kept)
     b, lb = _sum_alone(b, lb, set(la) | kept)
+    if alike and a.dtype is not b.dtype:  # sums of narrow integers are int64
+        a, b = a.to(dtypes.int64), b.to(dtypes.int64)
     size = {n: s for n, s in zip(lb, b.shape)}
     for n, s in zip(la, a.shape):
         if n not in size or (type(size[n]) is int and size[n] == 1):
@@ -447,7 +451,7 @@ def _contract(a: Any, la: list[str], b: Any, lb: list[str], kept: set[str]) -> t
 def _sum_alone(x: Any, labels: list[str], needed: set[str]) -> tuple[Any, list[str]]:
     alone = [i for i, n in enumerate(labels) if n not in needed]
     if alone:
-        x = ops.sum(x, alone) if category(x.dtype) >= 2 else ops.sum(x, alone, dtype=x.dtype)
+        x = ops.sum(x, alone)
     return x, [n for n in labels if n in needed]
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from aten import _native
 from aten.devices import overwrite
-from aten.meta import Meta, exceeds, known_equal
-from aten.op import Op, op, ops
+from aten.meta import Meta, dense_order, exceeds, known_equal
+from aten.op import Op, composite, op, ops
 from aten.ops.batching import materialize
-from aten.ops.view import as_strided, check_window, diagonal, select, slice, strided_array, zeros_of
-from aten.shapes import show
+from aten.ops.view import as_strided, check_window, diagonal, select, slice, strided_array, window, zeros_of
+from aten.shapes import is_one, is_symbolic, show
 
 
 def _scatter_rule(taken: Op) -> Any:
@@ -156,9 +156,9 @@ as_strided_put.vjp(
         lambda g, size, stride, storage_offset: _strided_part(g, size, stride, storage_offset),
     )
 )
-# The public one has PyTorch's slope of input, which is 0 but where src is written over it.
-as_strided_scatter = _strided("as_strided_scatter", [])
-as_strided_scatter.vjp(
+# What the public one is made of has PyTorch's slope of input, which is 0 but where src is written over it.
+strided_scatter = _strided("strided_scatter", ["hidden"])
+strided_scatter.vjp(
     (
         lambda g, size, stride, storage_offset: as_strided_put(
             g.new_zeros(list(g.shape)), _strided_part(g, size, stride, storage_offset), size, stride, storage_offset
@@ -166,6 +166,59 @@ as_strided_scatter.vjp(
         lambda g, size, stride, storage_offset: _strided_part(g, size, stride, storage_offset),
     )
 )
+
+
+@composite("as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor")
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
+    """A copy of input's memory, laid out as it is, in which these places are replaced by src.
+
+    `stride` and `storage_offset` (default: where input begins) count elements of the memory that input is a view of.
+
+    Raises:
+        RuntimeError: the window is not of src's sizes, leaves the memory, or shows an element twice.
+    """
+    meta = Meta.of(input)
+    if any(type(s) is int and s < 0 for s in stride):
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: [{', '.join(map(str, stride))}]"
+        )
+    if type(storage_offset) is int and storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+    if 0 not in size and any(type(s) is int and s == 0 and not is_one(n) for n, s in zip(size, stride)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    if any(type(s) is int and s == 0 and not is_one(n) for n, s in zip(meta.sizes, meta.strides)):
+        return strided_scatter(ops.contiguous(input), src, size, stride, 0 if storage_offset is None else storage_offset)
+    at = meta.offset if storage_offset is None else storage_offset
+    order = dense_order(meta)
+    if order is None or not _within(meta, size, stride, at - meta.offset):
+        return _scatter_between(input, meta, src, size, stride, at)
+    if order == [*range(meta.ndim)]:
+        return strided_scatter(input, src, size, stride, at - meta.offset)
+    made = strided_scatter(ops.permute(input, order), src, size, stride, at - meta.offset)
+    return ops.permute(made, [order.index(d) for d in range(meta.ndim)])
+
+
+def _within(meta: Meta, size: Any, stride: Any, offset: Any) -> bool:
+    """Whether a window that begins there shows only what dense memory of these sizes holds. Symbols are believed."""
+    if any(map(is_symbolic, (*size, *stride, offset, *meta.sizes))) or 0 in size:
+        return True
+    return bool(offset >= 0 and offset + window(size, stride) <= meta.numel())
+
+
+def _scatter_between(input: Any, meta: Meta, src: Any, size: Any, stride: Any, at: Any) -> Any:
+    """Of a view with gaps, or a window that leaves it: in a copy of all memory from the first of both to the last."""
+    as_strided(input, size, stride, at)  # (names the window that leaves the memory)
+    first = at if bool(at < meta.offset) else meta.offset
+    ends = [
+        offset - first + window(sizes, strides)
+        for offset, sizes, strides in ((meta.offset, meta.sizes, meta.strides), (at, size, stride))
+    ]
+    span = ends[0] if bool(ends[0] >= ends[1]) else ends[1]
+    made = strided_scatter(as_strided(input, [span], [1], first), src, size, stride, at - first)
+    return as_strided(made, meta.sizes, meta.strides, meta.offset - first)
 
 
 def _batch_scatter(made: Op) -> None:

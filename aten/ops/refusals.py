@@ -48,7 +48,7 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
     ),
     ("B", RuntimeError, "argmax argmin isin cov corrcoef mvlgamma hardtanh relu6 trapz trapezoid linalg_vander"),
     ("IBC", RuntimeError, "embedding_bag kl_div nanmean"),
-    ("IB", RuntimeError, "dist polar linalg_vecdot linalg_matrix_norm"),
+    ("IB", RuntimeError, "dist linalg_vecdot linalg_matrix_norm"),
     (
         "H",
         NotImplementedError,
@@ -56,7 +56,7 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
         "special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1 special_scaled_modified_bessel_k0 "
         "special_scaled_modified_bessel_k1 special_spherical_bessel_j0 special_zeta special_erfcx special_ndtri "
         "special_hermite_polynomial_h special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p "
-        f"{_POLYNOMIALS} polar pdist cdist multi_margin_loss multilabel_margin_loss",
+        f"{_POLYNOMIALS} pdist cdist multi_margin_loss multilabel_margin_loss",
     ),
     ("H", RuntimeError, f"stft {_FFT}"),
     ("IB", RuntimeError, "stft soft_margin_loss"),

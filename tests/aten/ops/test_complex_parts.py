@@ -98,3 +98,20 @@ def test_angles_of_reals_have_their_dtype(dtype, grad):
             assert found.dtype is dtype and found.requires_grad is grad
             assert found.reshape(-1)[at.ndim].item() == weft.tensor(math.pi, dtype=dtype).item()  # not that of float32
     assert weft.angle(weft.tensor([True, False])).dtype is weft.float32
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "made, error, message",
+    [
+        (lambda x: weft.complex(x, x), RuntimeError, "Half, Float or Double tensors but got BFloat16 and BFloat16"),
+        (lambda x: weft.polar(x, x), RuntimeError, "Half, Float or Double tensors but got BFloat16 and BFloat16"),
+        (lambda x: weft.complex(x, x.float()), RuntimeError, "Half, Float or Double tensors but got BFloat16 and Float"),
+        (lambda x: weft.complex(x.float(), x.double()), RuntimeError, "scalar type Float but got scalar type Double"),
+        (lambda x: weft.polar(x.half(), x.half()), NotImplementedError, "\"polar_cpu\" not implemented for 'Half'"),
+        (lambda x: weft.view_as_complex(x), RuntimeError, "float and double tensors, but got a tensor of scalar type: BFloat16"),
+    ],
+)
+def test_there_are_no_complex_numbers_of_bfloat16(made, error, message, compiled):
+    with pytest.raises(error, match=message):
+        (weft.compile(made) if compiled else made)(weft.ones([4, 2], dtype=weft.bfloat16))

@@ -123,3 +123,43 @@ def test_the_gradient_of_a_strided_view_is_what_is_added_where_its_elements_lie(
     g = np.ascontiguousarray(random.integers(-9, 9, size).astype(np.float64)).reshape(size)
     made = ops.as_strided_backward(weft.from_numpy(g), sizes, strides, at, size, stride, offset)
     np.testing.assert_allclose(made.numpy(), shared_evenly(g, sizes, strides, at, size, stride, offset), rtol=1e-15)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "of, window, want, strides",
+    [
+        (lambda x: x.t(), ((2,), (1,), 1), [[0, -2, 4], [-1, 3, 5]], (1, 2)),  # by columns: memory 0 1 | 2 3 | 4 5
+        (lambda x: x[:, 1], ((2,), (2,), 0), [1, 3, 5], (2,)),  # a window before the first element
+        (lambda x: x[:, 1], ((2,), (2,), 1), [-1, -2, 5], (2,)),
+        (lambda x: x[1:], ((2,), (1,), None), [[-1, -2], [4, 5]], (2, 1)),  # where input begins
+        (lambda x: x[1:], ((2,), (1,), 0), [[2, 3], [4, 5]], (2, 1)),
+        (lambda x: x[1:, :1].expand(2, 3), ((2,), (2,), 1), [[2, -1, 2], [-2, 4, 4]], (3, 1)),  # a copy of its own
+        (lambda x: x[:0], ((2,), (1,), 0), [], (2, 1)),
+    ],
+)
+def test_as_strided_scatter_writes_into_the_memory_that_input_is_a_view_of(of, window, want, strides, compiled):
+    weft.compiler.reset()
+
+    def written(x, src):
+        return weft.as_strided_scatter(of(x), src, *window)
+
+    x = weft.arange(6.0).view(3, 2)
+    y = (weft.compile(written) if compiled else written)(x, weft.tensor([-1.0, -2.0]))
+    assert y.tolist() == want and y.stride() == strides and x.sum() == 15
+
+
+@pytest.mark.parametrize(
+    "window, message",
+    [
+        (((2,), (0,), 0), "more than one element of the written-to tensor"),
+        (((2,), (-1,), 1), "Negative strides"),
+        (((2,), (1,), -1), "invalid storage offset -1"),
+        (((2,), (1,), 5), "out of bounds for storage of"),
+        (((1,), (1,), 0), "src to have a size equal to the slice"),
+    ],
+)
+@pytest.mark.parametrize("of", [lambda x: x, lambda x: x.t(), lambda x: x[:, 1]])
+def test_windows_that_as_strided_scatter_cannot_write_are_refused(window, message, of):
+    with pytest.raises(RuntimeError, match=message):
+        weft.as_strided_scatter(of(weft.arange(6.0).view(3, 2)), weft.ones(2), *window)

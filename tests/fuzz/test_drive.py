@@ -27,3 +27,12 @@ def test_an_alarm_that_is_swallowed_comes_again():
         except:  # noqa: E722
             while True:
                 time.perf_counter()
+
+
+def test_an_alarm_within_except_star_is_one():
+    with pytest.raises(drive.OutOfTime), drive.alarm(0.1):
+        try:
+            raise ExceptionGroup("g", [ValueError()])
+        except* ValueError:
+            while True:
+                time.perf_counter()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import aten
 from aten import Tensor
 from weft.nn import functional as F
 
@@ -24,6 +25,12 @@ def _reduction(name: str, number: Any) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ normalisation
+def _is_one(input: Tensor, first: int) -> bool:
+    """Whether dims from `first` on, but for channels, have one value, which the functions of networks refuse."""
+    sizes = input.shape
+    return all(sizes[d] == 1 for d in range(first, len(sizes)) if d != 1)
+
+
 def batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -36,7 +43,8 @@ def batch_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """`nn.functional.batch_norm`."""
-    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    call = aten.batch_norm_of_one if _is_one(input, 0) else F.batch_norm
+    return call(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
 def instance_norm(
@@ -51,7 +59,8 @@ def instance_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """`nn.functional.instance_norm`."""
-    return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+    call = aten.instance_norm_of_one if _is_one(input, 2) else F.instance_norm
+    return call(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
 def layer_norm(
@@ -75,7 +84,8 @@ def group_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """`nn.functional.group_norm`."""
-    return F.group_norm(input, num_groups, weight, bias, eps)
+    call = aten.group_norm_of_one if num_groups < 1 or _is_one(input, 2) else F.group_norm
+    return call(input, num_groups, weight, bias, eps)
 
 
 # ----------------------------------------------------------------------------------------------------- tables and convolution

@@ -43,12 +43,21 @@ def _check_shape(name: str, input: Meta, normalized_shape: list[Any], weight: An
 
 
 def check_parameters(input: Any, *parameters: Any) -> None:
-    """Raises RuntimeError for weights of another dtype than the input, but for float32 ones beside halves."""
-    expected = (input.dtype, dtypes.float32) if input.dtype in (dtypes.float16, dtypes.bfloat16) else (input.dtype,)
-    for p in parameters:
-        if p is not None and p.dtype not in expected:
-            found, wanted = TYPE_NAMES[p.dtype.name], TYPE_NAMES[input.dtype.name]
-            raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {wanted}, but got {found}")
+    """Raises RuntimeError for weights and statistics of another dtype than the input, but for float32 ones beside halves.
+
+    As in PyTorch the first that is there says whether dtypes are mixed, which the message depends on.
+    """
+    found = [p.dtype for p in parameters if p is not None]
+    if not found or all(dtype is input.dtype for dtype in found):
+        return
+    if found[0] is input.dtype:
+        other = next(dtype for dtype in found if dtype is not input.dtype)
+        names = TYPE_NAMES[input.dtype.name], TYPE_NAMES[other.name]
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
+    if any(dtype is not dtypes.float32 for dtype in found):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if input.dtype not in (dtypes.float16, dtypes.bfloat16):
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -347,6 +356,46 @@ def _(out, g, x, weight, groups, over_samples, eps):
     out[0][...], out[1][...], out[2][...] = gx.reshape(x.shape), (g * y.reshape(x.shape)).sum(others), g.sum(others)
 
 
+def _batch_normed(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    """`batch_norm`, which may have but one value per channel: its variance is 0, that of all batches NaN."""
+    channels = input.shape[1] if input.ndim > 1 else 0
+    if any(is_empty(size) for size in input.shape):
+        y = input * 1
+        y = y if weight is None else y * weight[:1].sum().to(y.dtype)
+        return y if bias is None else y + bias[:1].sum().to(y.dtype)
+    if training and (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
+        if value is None and not training:
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+    for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if value is not None and value.numel() != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
+    if input.ndim < 2:
+        error = IndexError if input.ndim else RuntimeError
+        raise error(f"batch_norm(): expected at least 2 dimensions, got {input.ndim}")
+    if category(input.dtype) < 2:
+        raise NotImplementedError(f"\"batch_norm\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
+    check_parameters(input, weight, bias, running_mean, running_var)
+    x = _wide(input)
+    if training:
+        n = product(input.shape[d] for d in range(input.ndim) if d != 1)
+        y, mean, variance = channel_norm(x, weight, bias, channels, True, eps)
+        if running_mean is not None:
+            _follow(running_mean, mean, momentum)
+            _follow(running_var, _of_all(variance, n), momentum)
+        return _like(y, input)
+    y = (x - _per_channel(running_mean, input.ndim)) * (_per_channel(running_var, input.ndim) + eps).rsqrt()
+    return _like(_affine(y, weight, bias), input)
+
+
+def _of_all(variance: Any, n: Any) -> Any:
+    """The variance of what the n values were drawn from; of one value it is NaN, and 0 / 0 is said of its number."""
+    return variance * math.nan if decided(n > 1) is False else variance * (n / (n - 1))
+
+
 @composite(
     "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool "
     "training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
@@ -355,40 +404,53 @@ def _(out, g, x, weight, groups, over_samples, eps):
 )
 def batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps):
     """Each channel (dim 1) normalised by its mean and variance over the batch, or by running ones."""
-    if any(is_empty(size) for size in input.shape):
-        y = input * 1
-        y = y if weight is None else y * weight[:1].sum().to(y.dtype)
-        return y if bias is None else y + bias[:1].sum().to(y.dtype)
-    if category(input.dtype) < 2:
-        raise NotImplementedError(f"\"batch_norm\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
-    for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
-        if value is not None and value.numel() != input.shape[1]:
-            raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {value.numel()}")
-    check_parameters(input, weight, bias)
-    x, channels = _wide(input), input.shape[1]
     if training:
-        n = product(input.shape[d] for d in range(input.ndim) if d != 1)
-        if decided(n > 1) is False:
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size {show(input.shape)}")
-        y, mean, variance = channel_norm(x, weight, bias, channels, True, eps)
-        if running_mean is not None:
-            _follow(running_mean, mean, momentum)
-            _follow(running_var, variance * (n / (n - 1)), momentum)
-        return _like(y, input)
-    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
-        if value is None:
-            raise RuntimeError(f"{name} must be defined in evaluation mode")
-    y = (x - _per_channel(running_mean, input.ndim)) * (_per_channel(running_var, input.ndim) + eps).rsqrt()
-    return _like(_affine(y, weight, bias), input)
+        _check_values(input.shape, f"torch.Size({show(input.shape)})")
+    return _batch_normed(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def _check_values(sizes: Any, shown: str) -> None:
+    """What the functions of networks ask for, not the ops that they are made of."""
+    n = product([sizes[0], *sizes[2:]])
+    if decided(n != 1) is False:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {shown}")
 
 
 keep_channels(batch_norm, dense=True)
 
 
 def _follow(running: Any, value: Any, momentum: float) -> None:
-    """running += momentum * (value - running), without history."""
+    """running += momentum * (value - running), without history, in the value's dtype."""
     value = value.detach()
-    running.copy_(running.detach() * (1 - momentum) + value.to(running.dtype) * momentum)
+    running.copy_(running.detach().to(value.dtype) * (1 - momentum) + value * momentum)
+
+
+def _instance_normed(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, use_input_stats: bool, momentum: float, eps: float
+) -> Any:
+    """`instance_norm`, which may have but one value per channel. Running statistics are used in the input's dtype."""
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    if input.ndim < 2:
+        raise IndexError(f"instance_norm(): expected at least 2 dimensions, got {input.ndim}")
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    samples, channels = input.shape[:2]
+    for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if value is not None and value.numel() != channels:
+            raise RuntimeError(f"{name} should contain {samples * channels} elements not {samples * value.numel()}")
+    statistics = [value if value is None else value.to(input.dtype) for value in (running_mean, running_var)]
+    if not use_input_stats:
+        return _batch_normed(input, *statistics, weight, bias, False, momentum, eps)
+    if category(input.dtype) < 2:
+        raise NotImplementedError(f"\"batch_norm\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
+    check_parameters(input, weight, bias, *statistics)
+    y, mean, variance = channel_norm(_wide(input), weight, bias, channels, False, eps)
+    n = product(input.shape[2:])
+    if running_mean is not None and not is_empty(n):
+        _follow(running_mean, ops.mean(mean, [0]), momentum)
+        _follow(running_var, _of_all(ops.mean(variance, [0]), n), momentum)
+    return _like(y, input)
 
 
 @composite(
@@ -398,29 +460,18 @@ def _follow(running: Any, value: Any, momentum: float) -> None:
 )
 def instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps):
     """Each channel of each sample normalised by itself."""
-    if not use_input_stats:
-        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    n = product(input.shape[2:])
-    if decided(n != 1) is False:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {show(input.shape)}")
-    y, mean, variance = channel_norm(input, weight, bias, input.shape[1], False, eps)
-    if running_mean is not None:
-        _follow(running_mean, ops.mean(mean, [0]), momentum)
-        _follow(running_var, ops.mean(variance, [0]) * (n / (n - 1)), momentum)
-    return _like(y, input)
+    if use_input_stats and decided(product(input.shape[2:]) != 1) is False:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size torch.Size({show(input.shape)})")
+    return _instance_normed(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
-@composite(
-    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
-    tags=["function_only"],
-    native="rows",
-)
-def group_norm(input, num_groups, weight, bias, eps):
-    """Groups of channels of each sample normalised (Wu & He 2018)."""
+def _group_normed(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
+    """`group_norm`, which may have but one value per group."""
     if input.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    check_parameters(input, weight, bias)
-    channels, num_groups = input.shape[1], int(num_groups)  # (one that is a symbol is taken as its value)
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    channels = input.shape[1]
     if bool(channels % num_groups != 0):
         raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
@@ -432,16 +483,44 @@ def group_norm(input, num_groups, weight, bias, eps):
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{show(value.shape)} and input of shape {show(input.shape)}"
             )
-    each = input.shape[0] * channels // num_groups * product(input.shape[2:])
-    if decided(each != 1) is False:
-        raise ValueError(
-            "Expected more than 1 value per channel when training, got input size "
-            f"{show([input.shape[0] * channels // num_groups, num_groups, *input.shape[2:]])}"
-        )
+    check_parameters(input, weight, bias)
     return _like(channel_norm(_wide(input), weight, bias, num_groups, False, eps)[0], input)
 
 
+@composite(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
+    tags=["function_only"],
+    native="rows",
+)
+def group_norm(input, num_groups, weight, bias, eps):
+    """Groups of channels of each sample normalised (Wu & He 2018)."""
+    num_groups = int(num_groups)  # (one that is a symbol is taken as its value)
+    if input.ndim > 1:
+        apart = [input.shape[0] * input.shape[1] // num_groups, num_groups, *input.shape[2:]]
+        _check_values(apart, show(apart))
+    return _group_normed(input, num_groups, weight, bias, eps)
+
+
 keep_channels(group_norm)
+
+
+# What `weft.batch_norm` and its like are where there is one value of each channel, which those above refuse.
+_ONE = ("function_only", "hidden")
+batch_norm_of_one = composite(
+    "batch_norm_of_one(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight, Tensor? bias, bool training, "
+    "float momentum, float eps) -> Tensor",
+    tags=_ONE,
+)(_batch_normed)
+composite(
+    "instance_norm_of_one(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight, Tensor? bias, "
+    "bool use_input_stats, float momentum, float eps) -> Tensor",
+    tags=_ONE,
+)(_instance_normed)
+group_norm_of_one = composite(
+    "group_norm_of_one(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> Tensor", tags=_ONE
+)(_group_normed)
+keep_channels(batch_norm_of_one, dense=True)
+keep_channels(group_norm_of_one)
 
 
 @composite(
@@ -479,8 +558,19 @@ def normalize(input, p, dim, eps):
 )
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """`layer_norm`, the means and the reciprocal deviations."""
-    variance, mean = _moments(input, _last(input, normalized_shape), True)
-    return layer_norm(input, normalized_shape, weight, bias, eps), mean, (variance + eps).rsqrt()
+    last = _last(input, normalized_shape)
+    return layer_norm(input, normalized_shape, weight, bias, eps), *_saved(input.detach(), last, eps, True, weight, bias)
+
+
+def _saved(parts: Any, dims: list[int], eps: float, keepdim: bool, *parameters: Any) -> tuple[Any, Any]:
+    """The means and reciprocal deviations that PyTorch keeps for gradients: beside parameters of float32 they are of float32, and
+    of nothing means are 0.
+    """
+    dtype = next((p.dtype for p in parameters if p is not None), parts.dtype)
+    variance, mean = _moments(_wide(parts), dims, keepdim)
+    if any(is_empty(parts.shape[d]) for d in dims):
+        mean = ops.zeros_like(mean)
+    return ops.cast(mean, dtype), ops.cast((variance + eps).rsqrt(), dtype)
 
 
 @composite(
@@ -490,8 +580,8 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 )
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """`group_norm`, the means and the reciprocal deviations of the groups."""
-    variance, mean = _moments(input.reshape([N, group, C // group * HxW]), [2])
-    return group_norm(input, group, weight, bias, eps), mean, (variance + eps).rsqrt()
+    y = group_norm_of_one(input, group, weight, bias, eps)
+    return y, *_saved(input.reshape([N, group, C // group * HxW]), [2], eps, False, weight, bias)
 
 
 @composite(
@@ -501,9 +591,8 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 )
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """`batch_norm`, and while training the means and reciprocal deviations of the channels."""
-    if training:
-        variance, mean = _moments(input, [d for d in range(input.ndim) if d != 1])
-        statistics = mean, (variance + eps).rsqrt()
-    else:
-        statistics = input.new_zeros([0]), input.new_zeros([0])
-    return batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps), *statistics
+    y = batch_norm_of_one(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if not training:
+        return y, input.new_zeros([0]), input.new_zeros([0])
+    others = [d for d in range(input.ndim) if d != 1]
+    return y, *_saved(input.detach(), others, eps, False, weight, bias, running_mean, running_var)

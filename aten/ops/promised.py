@@ -124,8 +124,9 @@ PROMISED = {
         "select_backward slice_backward sym_size sym_numel sym_stride _new_zeros_with_same_feature_meta "
         "_grid_sampler_2d_cpu_fallback",
     "norm":
-        "layer_norm rms_norm channel_norm channel_norm_backward batch_norm instance_norm group_norm local_response_norm "
-        "normalize native_layer_norm native_group_norm native_batch_norm",
+        "layer_norm rms_norm channel_norm channel_norm_backward batch_norm instance_norm group_norm batch_norm_of_one "
+        "instance_norm_of_one group_norm_of_one local_response_norm normalize native_layer_norm native_group_norm "
+        "native_batch_norm",
     "normal":
         "special_ndtr special_ndtri. special_log_ndtr log_ndtr_core special_erfcx.",
     "older_names":

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta, is_transposed, known_equal
 from aten.op import alias_of, composite, op, ops, widened
@@ -241,6 +242,8 @@ def _accumulated(name: str, operands: str, compute: Any, tags: Any = ()) -> None
         result = _scaled(compute(a, b), alpha)
         if type(beta) in (int, float) and beta == 0:
             broadcast(tuple(input.shape), tuple(result.shape))
+            if _native.is_grad_enabled() and (input.requires_grad or _native.is_tracer(input)):  # its gradient is 0, not none
+                return ops.masked_fill(input, ops.full([], True, device=input.device), 0) + result
             return result
         return _scaled(input, beta) + result
 

@@ -439,12 +439,12 @@ def _instance_normed(
     for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if value is not None and value.numel() != channels:
             raise RuntimeError(f"{name} should contain {samples * channels} elements not {samples * value.numel()}")
-    statistics = [value if value is None else value.to(input.dtype) for value in (running_mean, running_var)]
+    used_mean, used_var = [value if value is None else value.to(input.dtype) for value in (running_mean, running_var)]
     if not use_input_stats:
-        return _batch_normed(input, *statistics, weight, bias, False, momentum, eps)
+        return _batch_normed(input, used_mean, used_var, weight, bias, False, momentum, eps)
     if category(input.dtype) < 2:
         raise NotImplementedError(f"\"batch_norm\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
-    check_parameters(input, weight, bias, *statistics)
+    check_parameters(input, weight, bias, used_mean, used_var)
     y, mean, variance = channel_norm(_wide(input), weight, bias, channels, False, eps)
     n = product(input.shape[2:])
     if running_mean is not None and not is_empty(n):

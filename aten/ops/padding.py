@@ -45,13 +45,22 @@ extended_pad_backward.batch(
 )
 
 
+def _is_joined(n: Any, before: Any, after: Any, mode: str) -> bool:
+    """Whether a dim of size n is extended by parts of it, each once, whose sizes are known."""
+    if type(before) is not int or type(after) is not int:
+        return False
+    if min(before, after) < 0 and (type(n) is not int or n + min(before, 0) + min(after, 0) <= 0):
+        return False
+    return mode != "circular" or bool(max(before, after) <= n)
+
+
 @extended_pad.decompose
 def _(input, pad, mode):
     given = Meta.of(input)
     for k in range(len(pad) // 2):
         d, before, after = input.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
         n = input.shape[d]
-        if all(type(p) is int and (p >= 0 or (type(n) is int and n + min(before, 0) + min(after, 0) > 0)) for p in (before, after)):
+        if _is_joined(n, before, after, mode):
             input = _extended(input, d, before, after, mode)
         else:
             input = ops.index_select(input, d, _shown(input.shape[d], before, after, mode))
@@ -63,7 +72,7 @@ def _(grad, sizes, pad, mode):
     for k in range(len(pad) // 2):
         d, before, after = grad.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
         n = sizes[d]
-        if not all(type(p) is int and p >= 0 for p in (before, after)):
+        if min(before, after) < 0 or not _is_joined(n, before, after, mode):
             shape = [*grad.shape[:d], n, *grad.shape[d + 1 :]]
             grad = ops.index_add(grad.new_zeros(shape), d, _shown(n, before, after, mode), grad)
             continue
@@ -159,6 +168,7 @@ def pad(input, pad, mode, value):
         raise RuntimeError("Padding length must be divisible by 2")
     if not 1 <= n <= 3 or input.ndim - n not in (1, 2):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+    allowed = input.shape  # (what goes round may be longer than what is left, but not than the input)
     if mode == "circular" and any(p < 0 for p in pad):  # what is cut off does not come round
         input = constant_pad_nd(input, [min(p, 0) for p in pad], 0)
         pad = [max(p, 0) for p in pad]
@@ -170,6 +180,6 @@ def pad(input, pad, mode, value):
                 f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ("
                 f"{before}, {after}) at dimension {d} of input {show(input.shape)}"
             )
-        if mode == "circular" and (before > n or after > n):
+        if mode == "circular" and (before > allowed[d] or after > allowed[d] or (is_empty(n) and (before or after))):
             raise RuntimeError("Padding value causes wrapping around more than once.")
     return extended_pad(input, list(pad), mode)

@@ -135,6 +135,13 @@ declare("cache_dir", "", "WEFT_CACHE_DIR", "folder of the compilation cache; emp
 declare("cache", True, "WEFT_CACHE", "keep compiled programs on disk")
 declare("check_metas", False, "WEFT_CHECK_METAS", "compare what compiled graphs return with what is known of it")
 declare("replay_after", 6, "WEFT_REPLAY_AFTER", "calls of a kind before what they come to is replayed natively; 0: never")
+declare(
+    "compile_threads",
+    min(32, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1),
+    "WEFT_COMPILE_THREADS",
+    "C++ compilers that run side by side for one graph; as many as there are cores, at most 32",
+    option=True,
+)
 declare("cxx", "", "WEFT_CXX", "C++ compiler; empty: g++ or clang++ on PATH")
 declare("cache_size", 1024, "WEFT_CACHE_SIZE", "MiB that the cache may take; the least recently used goes first")
 

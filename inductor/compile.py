@@ -175,10 +175,11 @@ def _start(part: Part, folder: str, name: str, few: bool) -> Unit:
     here = [k for k in kernels if functions is None or k.name not in functions.launches]
     if not here:
         return Unit(program, constants, "", None, functions)
-    source = cpp.render(here, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {})
-    _log("kernels", source.partition(cpp.EXPORT)[2])  # without the vocabulary that precedes every kernel
+    text = cpp.written(here, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {})
+    _log("kernels", "\n".join(text.kernels))  # without the vocabulary that precedes them
     counters["compiles"] += 1
-    return Unit(program, constants, source, toolchain.start(source, folder, name or part.name), functions)
+    job = toolchain.start(text.units(settings.compile_threads), folder, name or part.name)
+    return Unit(program, constants, str(text), job, functions)
 
 
 def _on_device(planned: Any, env: Any) -> Functions | None:

@@ -27,7 +27,7 @@ KEPT: dict[str, Any] = {
     "assert_indirect_indexing": True, "assume_aligned_inputs": False, "autotune_in_subproc": False, "autotune_local_cache": True,
     "autotune_multi_device": False, "autotune_remote_cache": None, "b2b_gemm_pass": False, "batch_fusion": True,
     "benchmark_combo_kernel": False, "benchmark_epilogue_fusion": True, "benchmark_fusion": False, "benchmark_harness": True,
-    "benchmark_kernel": False, "comment_origin": False, "compile_threads": 1, "comprehensive_padding": True,
+    "benchmark_kernel": False, "comment_origin": False, "comprehensive_padding": True,
     "compute_all_bounds": False, "constant_and_index_propagation": True, "conv_1x1_as_mm": False,
     "coordinate_descent_check_all_directions": False, "coordinate_descent_search_radius": 1, "coordinate_descent_tuning": False,
     "cpp_wrapper": False, "cpu_backend": "cpp", "cuda_backend": "triton", "dce": False, "debug": False, "debug_fusion": False,

@@ -8,8 +8,10 @@ computes, and in which order, depends on sizes alone, so results do not depend o
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from aten.later import later
+from aten.records import record
 from inductor.codegen import kernel as walk
 from inductor.codegen.cpp_loops import NestWriter
 from inductor.codegen.cpp_narrow import NarrowWriter, is_narrow
@@ -23,6 +25,7 @@ from inductor.ir.nodes import walk as walk_nodes
 writer_of_rows = later("inductor.codegen.cpp_rows", "writer_of_rows")
 LINK = "// link: mvec m"
 PARAMETERS = "void *const *buffers, const long *symbols, const WeftKernelRuntime *runtime"
+UNIT = 12_000  # characters of kernels that take about as long (0.1 s) as three times what a unit costs by itself
 EXPORT = "#pragma GCC visibility push(default)"
 
 
@@ -37,31 +40,63 @@ def sections(kernels: list[Kernel]) -> frozenset[str]:
     return frozenset(needs)
 
 
-def render(
+@record
+class Text:
+    """What the kernels of a Program say: what stands before them, and a text for each kernel, with those that are other names
+    for it."""
+
+    head: str
+    kernels: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join((self.head, *self.kernels))
+
+    def units(self, most: int) -> list[str]:
+        """Translation units of about one length, as many as pay, at most `most`: they compile side by side."""
+        n = max(1, min(most, sum(map(len, self.kernels)) // UNIT, len(self.kernels)))
+        units: list[list[int]] = [[] for _ in range(n)]
+        lengths = [0] * n
+        for k in sorted(range(len(self.kernels)), key=lambda k: (-len(self.kernels[k]), k)):
+            least = lengths.index(min(lengths))
+            units[least].append(k)
+            lengths[least] += len(self.kernels[k])
+        return ["\n".join((self.head, *(self.kernels[k] for k in sorted(unit)))) for unit in units]
+
+
+def written(
     kernels: list[Kernel],
     buffers: dict[str, Buffer],
     hints: dict[str, int] | None = None,
     ranges: dict | None = None,
     isa: Isa | None = None,
-) -> str:
-    """The translation unit of a Program: every kernel as an `extern "C"` function of the type WeftKernel.
+) -> Text:
+    """The C++ of a Program: every kernel as an `extern "C"` function of the type WeftKernel.
 
     `hints` are likely values of the graph's symbols, `ranges` what is known of them.
     """
     isa = isa or native_isa()
     hints, ranges = hints or {}, ranges or {}
     templates = [k for k in kernels if not isinstance(k.body, tuple)]
-    parts = [LINK, *dict.fromkeys(k.body.preamble() for k in templates), prelude(sections(kernels)), EXPORT]
-    seen: dict[str, str] = {}
+    head = [LINK, *dict.fromkeys(k.body.preamble() for k in templates), prelude(sections(kernels)), EXPORT]
+    seen: dict[str, tuple[str, int]] = {}
+    texts: list[str] = []
     for k in kernels:
         text = (
             render_kernel(k, buffers, hints, ranges, isa)
             if isinstance(k.body, tuple)
             else render_product(k, buffers, ranges, isa)
         )
-        first = seen.setdefault(canonical(text, k.name), k.name)
-        parts.append(text if first == k.name else same_as(k, first))
-    return "\n".join(parts)
+        first, place = seen.setdefault(canonical(text, k.name), (k.name, len(texts)))
+        if first == k.name:
+            texts.append(text)
+        else:  # an alias stands in the unit of what it is another name for
+            texts[place] = f"{texts[place]}\n{same_as(k, first)}"
+    return Text("\n".join(head), texts)
+
+
+def render(kernels: list[Kernel], buffers: dict[str, Buffer], *args: Any, **kwargs: Any) -> str:
+    """The translation unit of a Program: what `written` says, in one piece."""
+    return str(written(kernels, buffers, *args, **kwargs))
 
 
 def canonical(text: str, name: str) -> str:

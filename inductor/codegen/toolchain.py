@@ -12,6 +12,7 @@ import functools
 import os
 import time
 from _signal import SIGKILL  # (`signal` makes its enums of all of them, a third of a millisecond)
+from collections.abc import Callable, Sequence
 
 from aten import logs, settings
 from aten.records import record
@@ -117,50 +118,97 @@ def compiler() -> Compiler:
 
 
 # -------------------------------------------------------------------------------------------------------- compilation
-class Job:
-    """One translation unit being compiled to the shared object `output`."""
+class _Run:
+    """One run of the compiler, in a process group of its own; what it says goes to a file. Raises CompilerMissing."""
 
-    def __init__(self, pid: int, output: str, diagnostics: str, started: float, command: list[str]):
-        self.pid = pid
-        self.output = output
-        self.diagnostics = diagnostics
-        self.started = started
+    def __init__(self, command: list[str], folder: str, name: str):
         self.command = command
+        self.diagnostics = os.path.join(folder, name + ".err")
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 2, self.diagnostics, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+        ]
+        environment = {**os.environ, "LC_ALL": "C", "TMPDIR": folder}
+        try:
+            self.pid = os.posix_spawn(command[0], command, environment, file_actions=actions, setpgroup=0)
+        except OSError as e:
+            raise CompilerMissing(f"{command[0]} does not start: {e}") from e
         self.done = False
 
+    def end(self) -> None:
+        """Ends the compiler, and what it has started, which else write into a folder that is being removed."""
+        if not self.done:
+            self.done = True
+            with contextlib.suppress(ProcessLookupError):  # it is over
+                os.killpg(self.pid, SIGKILL)
+            os.waitpid(self.pid, 0)
+
+    def join(self) -> None:
+        """Waits for it. Raises CompileError with what it said."""
+        _, status = os.waitpid(self.pid, 0)
+        self.done = True
+        code = os.waitstatus_to_exitcode(status)
+        with open(self.diagnostics, encoding="utf-8", errors="replace") as f:
+            said = f.read()
+        os.unlink(self.diagnostics)
+        if code != 0:
+            log(f"compiler failed: {code}")
+            if code == 127 or (code < 0 and not said):
+                raise CompilerMissing(f"{self.command[0]} did not run (status {code})")
+            raise CompileError(f"{' '.join(self.command)}\nexited with {code}:\n{said}")
+
+
+class Job:
+    """Sources being compiled to the shared object `output`: one by one run of the compiler, several side by side, then linked."""
+
+    def __init__(self, sources: Sequence[str], folder: str, name: str, extra_flags: tuple[str, ...]):
+        self.runs: list[_Run] = []
+        self.output = os.path.join(folder, name + ".so")
+        self.started = time.perf_counter()
+        cxx = compiler()
+        self.link: Callable[[], _Run] | None = None
+        names = [name] if len(sources) == 1 else [f"{name}_{k}" for k in range(len(sources))]
+        paths = [os.path.join(folder, own) for own in names]
+        for path, source in zip(paths, sources):
+            with open(path + ".cpp", "w", encoding="utf-8") as f:
+                f.write(source)
+        linked = [*LINK, "-o", self.output]
+        if len(sources) == 1:
+            command = [cxx.path, *cxx.flags, *extra_flags, *linked, paths[0] + ".cpp", *libraries(sources[0])]
+            self.runs.append(_Run(command, folder, name))
+            return
+        objects = [path + ".o" for path in paths]
+        for path, own in zip(paths, names):
+            command = [cxx.path, *cxx.flags, *extra_flags, "-fPIC", "-c", "-o", path + ".o", path + ".cpp"]
+            self.runs.append(_Run(command, folder, own))
+        self.link = lambda: _Run([cxx.path, *linked, *objects, *libraries(sources[0])], folder, name)
+
     def __del__(self):
-        if not self.done:  # abandoned, as after an error elsewhere: leave no zombie
-            self._end()
+        self._end()  # abandoned, as after an error elsewhere: leave no zombie
 
     def _end(self) -> None:
-        """Ends the compiler, and what it has started, which else write into a folder that is being removed."""
-        with contextlib.suppress(ProcessLookupError):  # it is over
-            os.killpg(self.pid, SIGKILL)
-        os.waitpid(self.pid, 0)
+        for run in self.runs:
+            run.end()
+
+    @property
+    def done(self) -> bool:
+        """Whether every run that was started is over."""
+        return all(run.done for run in self.runs)
 
     def wait(self) -> str:
         """The path of the library, once it exists. Raises CompileError with what the compiler said."""
         if not self.done:
-            self.done = True
-            self._join()
+            try:
+                for run in self.runs:
+                    run.join()
+                if self.link is not None:
+                    self.runs.append(self.link())
+                    self.runs[-1].join()
+            except BaseException:
+                self._end()
+                raise
+            log(f"compiled {os.path.basename(self.output)} in {1e3 * (time.perf_counter() - self.started):.0f} ms")
         return self.output
-
-    def _join(self) -> None:
-        try:
-            _, status = os.waitpid(self.pid, 0)
-        except KeyboardInterrupt:
-            self._end()
-            raise
-        code = os.waitstatus_to_exitcode(status)
-        elapsed = time.perf_counter() - self.started
-        with open(self.diagnostics, encoding="utf-8", errors="replace") as f:
-            said = f.read()
-        os.unlink(self.diagnostics)
-        log(f"compiled {os.path.basename(self.output)} in {1e3 * elapsed:.0f} ms" if code == 0 else f"compiler failed: {code}")
-        if code != 0:
-            if code == 127 or (code < 0 and not said):
-                raise CompilerMissing(f"{self.command[0]} did not run (status {code})")
-            raise CompileError(f"{' '.join(self.command)}\nexited with {code}:\n{said}")
 
 
 def private_folder() -> str:
@@ -190,30 +238,15 @@ def libraries(source: str) -> tuple[str, ...]:
     return tuple("-l" + name for name in first.removeprefix("// link:").split()) if first.startswith("// link:") else ()
 
 
-def start(source: str, folder: str, name: str, extra_flags: tuple[str, ...] = ()) -> Job:
-    """Begin to compile the text `source` into `folder/name.so`; `name.cpp` stays beside it.
+def start(sources: str | Sequence[str], folder: str, name: str, extra_flags: tuple[str, ...] = ()) -> Job:
+    """Begin to compile sources into `folder/name.so`; `name.cpp`, or one with a number for each, stay beside it.
 
-    Raises CompilerMissing, or OSError where the folder cannot be written.
+    Several are compiled side by side. All name the same libraries. Raises CompilerMissing, or OSError where the folder
+    cannot be written.
     """
-    cxx = compiler()
-    path, output = os.path.join(folder, name + ".cpp"), os.path.join(folder, name + ".so")
-    diagnostics = os.path.join(folder, name + ".err")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(source)
-    command = [cxx.path, *cxx.flags, *extra_flags, *LINK, "-o", output, path, *libraries(source)]
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 2, diagnostics, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
-    ]
-    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": folder}
-    started = time.perf_counter()
-    try:
-        pid = os.posix_spawn(cxx.path, command, environment, file_actions=actions, setpgroup=0)
-    except OSError as e:
-        raise CompilerMissing(f"{cxx.path} does not start: {e}") from e
-    return Job(pid, output, diagnostics, started, command)
+    return Job([sources] if isinstance(sources, str) else sources, folder, name, extra_flags)
 
 
-def compile_shared(source: str, folder: str, name: str = "kernels", extra_flags: tuple[str, ...] = ()) -> str:
-    """Compile the text `source`; the path of the shared object. Raises CompilerMissing, CompileError, OSError."""
-    return start(source, folder, name, extra_flags).wait()
+def compile_shared(sources: str | Sequence[str], folder: str, name: str = "kernels", extra_flags: tuple[str, ...] = ()) -> str:
+    """Compile sources as `start` does; the path of the shared object. Raises CompilerMissing, CompileError, OSError."""
+    return start(sources, folder, name, extra_flags).wait()

@@ -121,7 +121,8 @@ def test_settings_of_pytorchs_capture_are_taken():
 def test_options_are_listed_and_documented():
     names = weft._inductor.list_options()
     assert "exact" in names and "strict" not in names
-    assert all(settings.declared[n].doc and settings.declared[n].in_cache_key for n in names)
+    assert all(settings.declared[n].doc for n in names)
+    assert [n for n in names if not settings.declared[n].in_cache_key] == ["compile_threads"]  # how fast, not what comes out
     assert weft._inductor.list_mode_options("reduce-overhead") == {"combo_kernels": True, "cudagraphs": True}
     assert set(weft._inductor.list_mode_options()) >= {"default", "max-autotune"}
 

@@ -24,6 +24,26 @@ def test_units_compile_side_by_side(tmp_path):
     assert [ctypes.CDLL(j.wait()).answer() for j in jobs] == [0, 1, 2]
 
 
+def test_several_units_become_one_library(tmp_path):
+    """Each has its own static names; a symbol that every one of them makes, as instances of templates are, is one."""
+    text = "static long own() {{ return {k}; }} template <class T> T both(T x) {{ return x + 1; }} " + GOOD.replace(
+        "answer() { return 42; }", "answer{k}() {{ return both(own()); }}"
+    )
+    path = toolchain.compile_shared([text.format(k=k) for k in range(3)], str(tmp_path), "unit")
+    library = ctypes.CDLL(path)
+    assert [library[f"answer{k}"]() for k in range(3)] == [1, 2, 3]
+    assert path == str(tmp_path / "unit.so") and not [n for n in os.listdir(tmp_path) if n.endswith(".err")]
+
+
+def test_one_of_several_units_that_is_refused_ends_the_others(tmp_path):
+    job = toolchain.start(["int f() { return no_such_name; }\n", SLOW, SLOW], str(tmp_path), "unit")
+    with pytest.raises(toolchain.CompileError, match="no_such_name"):
+        job.wait()
+    for run in job.runs:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(run.pid, 0)
+
+
 def test_what_the_compiler_said_is_in_the_error(tmp_path):
     with pytest.raises(toolchain.CompileError, match="no_such_name"):
         toolchain.compile_shared("int f() { return no_such_name; }\n", str(tmp_path))
@@ -32,7 +52,7 @@ def test_what_the_compiler_said_is_in_the_error(tmp_path):
 
 def test_an_abandoned_job_leaves_no_process(tmp_path):
     job = toolchain.start(GOOD, str(tmp_path), "gone")
-    pid = job.pid
+    pid = job.runs[0].pid
     del job
     with pytest.raises(ChildProcessError):
         os.waitpid(pid, 0)
@@ -42,14 +62,15 @@ DEEP = "template <int N> struct S{k} {{ S{k}<N - 1> s; int a[N]; }}; template <>
 SLOW = "".join(DEEP.format(k=k) for k in range(20))  # seconds of work
 
 
+@pytest.mark.parametrize("units", (1, 2))
 @pytest.mark.parametrize("after", (1e-4, 0.05, 0.1, 0.3))
-def test_an_interrupt_ends_the_compiler_before_its_folder_goes(after):
+def test_an_interrupt_ends_the_compiler_before_its_folder_goes(after, units):
     def interrupt(*_):
         raise KeyboardInterrupt
 
     folder = toolchain.private_folder()
     before = signal.signal(signal.SIGALRM, interrupt)
-    job = toolchain.start(SLOW, folder, "slow")
+    job = toolchain.start([SLOW] * units, folder, "slow")
     try:
         with pytest.raises(KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, after)
@@ -57,8 +78,9 @@ def test_an_interrupt_ends_the_compiler_before_its_folder_goes(after):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    with pytest.raises(ChildProcessError):
-        os.waitpid(job.pid, 0)
+    for run in job.runs:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(run.pid, 0)
     toolchain.remove_folder(folder)
     assert not os.path.exists(folder)
 

@@ -22,9 +22,18 @@ class Missing:
         self.what, self.said = what, said or ":" in what  # of one argument of several
 
     def __call__(self) -> Any:
+        error: Exception
         if self.said:
-            raise NotImplementedError(f"the derivative for '{self.what.removeprefix('special_')}' is not implemented.")
-        raise RuntimeError(f"derivative for aten::{self.what} is not implemented")
+            error = NotImplementedError(f"the derivative for '{self.what.removeprefix('special_')}' is not implemented.")
+        else:
+            error = RuntimeError(f"derivative for aten::{self.what} is not implemented")
+        vars(error)["of_missing"] = True
+        raise error
+
+
+def is_of_missing(error: Exception) -> bool:
+    """Whether an error says that a gradient does not exist, so that it is the program's."""
+    return "of_missing" in vars(error)
 
 
 def missing(what: str, said: bool = False) -> Callable[..., Any]:

@@ -84,7 +84,8 @@ class AotGraphs:
     rng_counters: how many Philox counters a call takes; 0 if it draws nothing, and then there is no seed and offset.
     joint: the gradients from the forward's placeholders and the tangents, nothing saved; what double backward
         differentiates. own_derivatives: it does not, as an autograd.Function gave gradients that are not its operations'.
-    overwritten: the program writes what its gradients need: only its ops, run one by one, say which of them eager refuses.
+    refused: the program writes what its gradients need, or some of these do not exist: only its ops, run one by one, say which of
+        them eager refuses.
     """
 
     forward: GraphModule
@@ -99,7 +100,7 @@ class AotGraphs:
     joint: GraphModule | None = None
     writes: tuple[int, ...] = ()
     own_derivatives: bool = False
-    overwritten: bool = False
+    refused: bool = False
 
     @property
     def requires_grad(self) -> tuple[bool, ...]:

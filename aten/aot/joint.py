@@ -44,7 +44,7 @@ class Joint:
     tangents: list[Node] = field(default_factory=list)
     rng_counters: Expr | int = 0
     own_derivatives: bool = False  # whether an autograd.Function gave gradients that are not those of its operations
-    overwritten: bool = False  # whether the program writes what its gradients need, so that eager refuses to give them
+    refused: bool = False  # whether eager refuses to give some of its gradients
 
     def parts(self) -> tuple[tuple, tuple, tuple]:
         """(fresh outputs, new values, gradients) as nodes."""
@@ -114,7 +114,7 @@ def trace_joint(
         for node in graph.nodes:
             if node not in captured:
                 node.meta["derived"] = True
-    joint.overwritten = level.overwritten
+    joint.refused = level.refused
     level.history.clear()
     graph.output((tuple(fresh), tuple(new_values), tuple(grads)))
     dce(graph)

@@ -100,7 +100,7 @@ def split(joint: Joint) -> AotGraphs:
         whole,
         joint.writes,
         joint.own_derivatives,
-        joint.overwritten,
+        joint.refused,
     )
 
 
@@ -122,7 +122,7 @@ def compile(
     same by default), which is compiled on the first backward.
     """
     made = graphs(gm, example_inputs, decompositions)
-    if made.overwritten:
+    if made.refused:
         return gm.forward
     forward = checked(made.forward, forward_compiler(made.forward, example_metas(made.forward.graph)))
     backward = None

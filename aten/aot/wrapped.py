@@ -110,8 +110,8 @@ def compile(
     """A callable(*inputs) that does what a captured graph of wrappers does.
 
     forward_backend, backward_backend: backend(gm, example inputs) -> callable(*plain tensors) -> tuple. Raises
-    NotFlat for graphs that draw random numbers, that write to their inputs or to what gradients need, or whose classes do more
-    than ops.
+    NotFlat for graphs that draw random numbers, that write to their inputs or to what gradients need, that lack gradients, or
+    whose classes do more than ops.
     """
     metas = input_metas(gm, example_inputs)
     training = _native.is_grad_enabled()
@@ -119,8 +119,8 @@ def compile(
     joint = trace_joint(gm, needs_grad, {}, metas, plain=False)
     if joint.mutated or not isinstance(joint.rng_counters, int):
         raise NotFlat("its inputs are written, or random numbers are drawn")
-    if joint.overwritten:
-        raise NotFlat("it writes what its gradients need")
+    if joint.refused:
+        raise NotFlat("some of its gradients are refused")
     graphs = split(joint)
     before = _native.set_grad_enabled(False)
     try:

@@ -258,19 +258,32 @@ template <class T> i64 pick_by_keys(const T *row, i64 n, i64 wanted, T *keys) {
     if (row[at] == value && wanted-- == 0) return at;
 }
 
+// A row with NaN in the order that PyTorch counts its runs in: what the library's sort leaves where no comparison with NaN holds, so
+// that it depends on where the NaNs stand. One more on each side keeps the sort in the row. In items[1, n].
+template <class Item> Item *sort_beside_nan(Item *items, i64 n, uint64_t nan) {
+  pack(nan, 0, items);
+  pack(nan, 0, items + n + 1);
+  std::sort(items + 1, items + n + 1, [nan](const Item &a, const Item &b) { return key_of(a) < key_of(b) && key_of(b) != nan; });
+  return items + 1;
+}
+
 template <PickKind kind, class T> void pick_rows(void *context, i64 begin, i64 end, i64 worker) {
   typedef decltype(ordered(T{})) Key;
   typedef std::conditional_t<sizeof(Key) == 8, Pair, uint64_t> Item;
   constexpr bool floats = !std::is_integral<T>::value;
   const PickJob &job = *(PickJob *)context;
   const i64 n = job.n;
-  Item *items = (Item *)job.runtime->scratch(worker, 2 * n * (i64)sizeof(Item));
+  Item *items = (Item *)job.runtime->scratch(worker, (2 * n + 2) * (i64)sizeof(Item));
   const uint64_t nan = (uint64_t)(Key)~(Key)0;
   for (i64 r = begin; r < end; r++) {
     const T *row = (const T *)job.x + r * n;
     i64 at;
     if (kind == PICK_MODE) {
       const Item *sorted = sort_all(row, n, 0, items, items + n);
+      if (floats && key_of(sorted[n - 1]) == nan) {
+        for (i64 i = 0; i < n; i++) item_at(row, i, 0, items + 1 + i);
+        sorted = sort_beside_nan(items, n, nan);
+      }
       i64 best = 0, from = 0;
       at = 0;
       for (i64 i = 1; i < n; i++) {

@@ -10,7 +10,7 @@ from aten.op import Op, composite, op, ops, registry, widened
 from aten.ops.by_definition import by_definition
 from aten.ops.closed import closed, in_float32
 from aten.ops.pointwise import binary, finish_pointwise, float_only, pointwise_meta
-from aten.promotion import category
+from aten.promotion import TYPE_NAMES, category
 from aten.scalar import numerics
 from aten.shapes import wrap_dim
 
@@ -192,6 +192,11 @@ glu_core.vjp(lambda g, input, dim: glu_core_backward(g, input, dim))
 def _prelu(x, weight):
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    found = [TYPE_NAMES[t.dtype.name] for t in (x, weight)]
+    if found[0] != found[1]:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {found[0]} and {found[1]}")
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f"\"prelu_cpu\" not implemented for '{found[0]}'")
     if weight.numel() != 1:
         if x.ndim == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")

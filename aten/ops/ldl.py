@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.derivative import Missing
 from aten.errors import LinAlgError
 from aten.meta import Meta, known_equal
 from aten.op import composite, op, ops
@@ -49,7 +50,7 @@ def _(out, a, hermitian, check_errors):
 
 @linalg_ldl_factor_ex.vjp
 def _(g, A_meta):
-    raise RuntimeError("derivative for aten::linalg_ldl_factor_ex is not implemented")
+    Missing("linalg_ldl_factor_ex")()
 
 
 def _magnitude(x: Any) -> Any:
@@ -182,7 +183,7 @@ def _solve(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) -
 @ldl_solve_matrix.vjp
 def _(g, needs, LD, pivots, hermitian):
     if needs[0]:
-        raise RuntimeError("derivative for aten::linalg_ldl_solve is not implemented")
+        Missing("linalg_ldl_solve")()
     if hermitian:
         return None, ldl_solve_matrix(LD, pivots, g, hermitian)
     return None, ops.conj(ldl_solve_matrix(LD, pivots, ops.conj(g), hermitian))

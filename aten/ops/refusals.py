@@ -75,6 +75,7 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
         "group_norm instance_norm native_group_norm native_layer_norm native_batch_norm _batch_norm_with_update multi_margin_loss "
         "multilabel_margin_loss binary_cross_entropy_with_logits",
     ),
+    ("B", NotImplementedError, "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution"),
     ("B", NotImplementedError, "cross linalg_cross addcmul geometric_ threshold"),
     ("C", NotImplementedError, "log_normal_"),
     ("C", RuntimeError, "cauchy_ exponential_ multinomial abs_"),

@@ -9,7 +9,7 @@ from typing import Any
 from aten import _native, dispatch, pytree
 from aten._native import Tensor
 from aten.autograd import function
-from aten.derivative import is_lost
+from aten.derivative import Missing, is_lost, is_of_missing
 from aten.dispatch import needs_of
 from aten.fx import traceback
 from aten.fx.graph import Graph
@@ -58,7 +58,8 @@ class TraceLevel(RecordingLevel):
         self.derives = False  # whether backward is written into the graph now, with the lines of what it is of
         self.rng: Rng | None = None
         self.own_derivatives = False  # whether an autograd.Function was recorded
-        self.overwritten = False  # whether gradients were asked for of what a Node had kept and the program has written since
+        # whether gradients are asked for that do not exist, or are of what a Node had kept and the program has written since
+        self.refused = False
         self.constants: dict[str, Tensor] = {}
         self._lifted: dict[int, Tracer] = {}
 
@@ -88,8 +89,22 @@ class TraceLevel(RecordingLevel):
         return self.own(value) if self.joint else isinstance(value, Tensor)
 
     def kept(self, saved: Any, node: Any) -> Tensor:
-        self.overwritten = self.overwritten or saved.written() > 0
+        self.refused = self.refused or saved.written() > 0
         return super().kept(saved, node)
+
+    def derive(self, backward: Any, g: Any, saved: tuple) -> tuple:
+        if not self.derives:
+            return super().derive(backward, g, saved)
+        try:
+            found = super().derive(backward, g, saved)
+        except (RuntimeError, NotImplementedError) as e:
+            if not is_of_missing(e):
+                raise
+            self.refused = True
+            return (None,) * len(backward.plan.wanted)
+        lost = [type(x) is Missing for x in found]
+        self.refused = self.refused or any(lost)
+        return tuple([None if gone else x for gone, x in zip(lost, found)]) if any(lost) else found
 
     def leaf(self, t: Tracer) -> None:
         """Let the tensor be one that gradients are asked for."""

@@ -88,7 +88,7 @@ class AotAutograd:
         if found is not None:
             return found
         made = aot.graphs(gm, example_inputs, self._table())
-        if made.overwritten:
+        if made.refused:
             return gm.forward
         forward = self.inference_compiler if made.backward is None else self.fw_compiler
         run = aot.checked(made.forward, _compiled(forward, made.forward))

@@ -1,0 +1,30 @@
+"""Dtypes that ops of networks refuse. Expected: PyTorch 2.13 on a CPU."""
+
+import pytest
+
+import weft
+from weft.nn import functional as F
+
+X = weft.ones(2)
+LINE, IMAGE, SPACE = (weft.ones([1, 1] + [3] * n, dtype=weft.bool) for n in (1, 2, 3))
+REFUSED = (
+    (lambda: F.prelu(X, X[:1].double()), RuntimeError, "prelu: Type promoting not supported. Got Float and Double"),
+    (lambda: F.prelu(X.half(), X[:1]), RuntimeError, "prelu: Type promoting not supported. Got Half and Float"),
+    (lambda: F.prelu(X.long(), X[:1].long()), NotImplementedError, "\"prelu_cpu\" not implemented for 'Long'"),
+    (lambda: F.prelu(X.bool(), X[:1].bool()), NotImplementedError, "\"prelu_cpu\" not implemented for 'Bool'"),
+    (lambda: F.prelu(X + 1j, X[:1] + 1j), NotImplementedError, "\"prelu_cpu\" not implemented for 'ComplexFloat'"),
+    (lambda: F.conv1d(LINE, LINE), NotImplementedError, "not implemented for 'Bool'"),
+    (lambda: F.conv2d(IMAGE, IMAGE), NotImplementedError, "not implemented for 'Bool'"),
+    (lambda: F.conv3d(SPACE, SPACE), NotImplementedError, "not implemented for 'Bool'"),
+    (lambda: F.conv_transpose1d(LINE, LINE), NotImplementedError, "not implemented for 'Bool'"),
+    (lambda: F.conv_transpose2d(IMAGE, IMAGE), NotImplementedError, "not implemented for 'Bool'"),
+)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_refused(case, compiled):
+    weft.compiler.reset()
+    call, error, message = REFUSED[case]
+    with pytest.raises(error, match=message):
+        (weft.compile(call, fullgraph=True) if compiled else call)()

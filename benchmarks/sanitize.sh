@@ -33,7 +33,7 @@ trap reports EXIT
 cd "$work/src"
 # A sanitized process has every allocation of Python's for itself, reports what C++ throws, and lets malloc fail as it would.
 export LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so) $(g++ -print-file-name=libstdc++.so)"
-# Reports go to files: of a test that dies or of a program that a test starts, pytest would swallow them.
+# Reports go to files, and what a test that dies says itself is not captured: pytest would swallow both.
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=8192:log_path=$work/reports/address
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:log_path=$work/reports/undefined
 export PYTHONMALLOC=malloc WEFT_STRICT=1 WEFT_STRESS_SECONDS="${WEFT_STRESS_SECONDS:-20}"
@@ -45,9 +45,9 @@ from inductor import _runner
 others = [m.__file__ for m in (_native, _eval_frame, _runner) if not m.__file__.startswith(sys.argv[1])]
 sys.exit(f"not the instrumented modules: {others}" if others else 0)
 EOF
-if [ $# -gt 0 ]; then "$python" -m pytest "$@"; exit; fi
+if [ $# -gt 0 ]; then "$python" -m pytest --capture=sys "$@"; exit; fi
 seconds=${WEFT_FUZZ_SECONDS:-60}
-"$python" -m pytest tests/aten/native tests/aten/autograd tests/inductor/runtime tests/dynamo
+"$python" -m pytest --capture=sys tests/aten/native tests/aten/autograd tests/inductor/runtime tests/dynamo
 "$python" -m tests.fuzz.attempts
 "$python" -m tests.fuzz.native_arguments --seconds "$seconds"
 "$python" -m tests.fuzz.stress --seconds "$seconds"

@@ -264,9 +264,12 @@ class NestWriter(FlatWriter, AsideWriter):
             at = substitute(index, {v: sym("first"), u: sym("first_row")})
             next_at = substitute(index, {v: sym("next"), u: sym("next_row")})
             stride = self.expr(coefficient(index, v))
+            sizes = (self.plan.axis.size, self.tiled.size)
+            even = ", true" if all(n.is_const and n.value % self.lanes == 0 for n in sizes) else ""
             self.scopes[1].lines += [
                 f"{T} {name}[{TILE_ROWS} * {TILE}];",
-                f"w_transpose<L, {TILE}>({name}, b{b} + {self.address(at)}, {stride}, last_row - first_row, last - first);",
+                f"w_transpose<L, {TILE}{even}>({name}, b{b} + {self.address(at)}, {stride},"
+                " last_row - first_row, last - first);",
             ]
             self.ahead.append(f"w_prefetch_row<{TILE_ROWS}>(b{b} + {self.address(next_at)}, {stride}, {u} - first_row);")
         return self.define(scope, f"w_load<L>({name} + ({u} - first_row) * {TILE} + ({v} - first), {scope.lanes})")

@@ -17,7 +17,7 @@ from inductor.ir.nodes import FLOATS, Node, loads, walk
 
 ROW_CHUNK = 8192  # elements of a row that are summed into one partial sum
 LONG_ROW = 1 << 15  # elements of a row that does not stay in the nearest cache
-COLUMN_CHUNK = 256  # rows
+COLUMN_CHUNK = 256  # rows; a multiple of UNROLLED_ROWS
 BYTES_AHEAD = 8192  # of rows: about what arrives while they are worked through
 UNROLLED_ROWS = 4
 UNROLLED_LINES = 9
@@ -258,8 +258,9 @@ class ReductionWriter(ColumnStages):
 
     @property
     def groups(self) -> int:
-        """Vectors in a block of columns."""
-        return -(-self.blocked // self.lanes)
+        """Vectors in a block of columns, at most."""
+        size = self.plan.axis.size
+        return -(-min(self.blocked, size.value if size.is_const else self.blocked) // self.lanes)
 
     def fill(self, array: str, T: str, value: str) -> str:
         return f"for (int k = 0; k < {self.groups}; k++) {array}[k] = w_splat<{T}>({value});"
@@ -316,10 +317,9 @@ class ReductionWriter(ColumnStages):
                 f"long {d.name}_ = {start};",
                 f"for (; {d.name}_ + {UNROLLED_ROWS} <= {stop}; {d.name}_ += {UNROLLED_ROWS})",
                 *indent(self.vector_loops(four, "first", "last")),
-                f"for (long {d.name} = {d.name}_; {d.name} < {stop}; {d.name}++) {{",
-                *indent(rows + loops),
-                "}",
             ]
+            if not (d.size.is_const and d.size.value % UNROLLED_ROWS == 0):
+                lines += [f"for (long {d.name} = {d.name}_; {d.name} < {stop}; {d.name}++) {{", *indent(rows + loops), "}"]
         else:
             lines = [f"for (long {d.name} = {start}; {d.name} < {stop}; {d.name}++) {{", *indent(rows + loops), "}"]
         if chunked:

@@ -36,13 +36,13 @@ template <int L, class T> static void w_transposed(T *to, long step, const T *p,
       for (long j = 0; j < columns; j += L) w_transpose_block<L>(to + i * step + j, step, p + j * stride + i, stride, rows - i, columns - j);
   }
 }
-// tile[i][j] = p[j * stride + i] for i < rows, j < columns: rows are contiguous in p, columns in the tile.
-template <int L, int TILE, class T> static void w_transpose(T *tile, const T *p, long stride, long rows, long columns) {
+// tile[i][j] = p[j * stride + i] for i < rows, j < columns: rows are contiguous in p, columns in the tile. `even`: L divides both.
+template <int L, int TILE, bool even = false, class T> static void w_transpose(T *tile, const T *p, long stride, long rows, long columns) {
   typedef w_raw<T> R;
   for (long j = 0; j < columns; j += L)
     for (long i = 0; i < rows; i += L) {
       w_vec<R, L> v[L];
-      if (i + L <= rows && j + L <= columns) {
+      if (even || (i + L <= rows && j + L <= columns)) {
         _Pragma("GCC unroll 16") for (int k = 0; k < L; k++) v[k] = w_read<R, L>(p + (j + k) * stride + i, w_all{});
       } else {
         const w_some n = i + L <= rows ? w_some{(unsigned)((1ul << L) - 1)} : w_tail(rows - i);

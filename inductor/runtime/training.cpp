@@ -230,7 +230,7 @@ static bool fit(const BackwardObject *self, PyObject *grads) {
     const Layout &layout = inputs[inputs.size() - n + i].layout;
     if (layout.is_static) {
       int ndim = layout.ndim();
-      if (WEFT_NDIM(t) != ndim || memcmp(t->strides, layout.dims.data() + ndim, sizeof(int64_t) * (size_t)ndim)) return false;
+      if (WEFT_NDIM(t) != ndim || !std::equal(t->strides, t->strides + ndim, layout.dims.data() + ndim)) return false;
     } else if (!layout.contiguous || !(t->word & WEFT_WORD_CONTIGUOUS)) {
       return false;
     }

@@ -5,8 +5,6 @@ import pytest
 
 import inductor
 import weft
-from inductor import compile as pipeline
-from inductor.codegen import cpp
 from inductor.lowering.graph import GraphLowering
 
 F = weft.nn.functional
@@ -16,16 +14,9 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture
-def sources(monkeypatch):
+def sources(kernels_made):
     """The texts of all kernels that are made."""
-    made, render = [], cpp.render
-
-    def recorded(*args, **kw):
-        made.append(render(*args, **kw))
-        return made[-1]
-
-    monkeypatch.setattr(pipeline.cpp, "render", recorded)
-    return lambda: "".join(text.partition(cpp.EXPORT)[2] for text in made)
+    return lambda: "".join(kernels_made)
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import weft
-from inductor import compile as pipeline
-from inductor.codegen import cpp
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 DTYPES = ["bool", "int8", "float16", "bfloat16", "float32", "int64", "float64"]
@@ -26,11 +24,9 @@ CASES = [
 
 
 @pytest.fixture
-def sources(monkeypatch):
+def sources(kernels_made):
     """The texts of all kernels that are made."""
-    made, render = [], cpp.render
-    monkeypatch.setattr(pipeline.cpp, "render", lambda *args, **kw: made.append(render(*args, **kw)) or made[-1])
-    return lambda: "".join(text.partition(cpp.EXPORT)[2] for text in made)
+    return lambda: "".join(kernels_made)
 
 
 def numbers(shape, dtype):

@@ -431,6 +431,7 @@ class GeneratorVariable(IteratorVariable):
         """Run to the next yield. Raises Exhausted at the return."""
         if self.done:
             if raised is not None:
+                frame.note_thrown(raised, own=False)
                 raise raised
             raise Exhausted()
         if self.running:
@@ -488,8 +489,10 @@ class GeneratorVariable(IteratorVariable):
 
     def delegate(self) -> Variable | None:
         """The iterator of the `yield from` that the generator stands at, if it stands at one."""
+        if self.done or self.running or not self.started:
+            return None
         at = self.frame.instructions[self.frame.pc]
-        if self.done or self.running or not self.started or at.name != "RESUME" or at.arg & 3 != AFTER_YIELD_FROM:
+        if at.name != "RESUME" or at.arg & 3 != AFTER_YIELD_FROM:
             return None
         return self.frame.stack[-1]
 

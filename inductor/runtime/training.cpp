@@ -6,6 +6,7 @@
 // differentiated (create_graph), or that is being traced, goes to a Python function instead.
 #include "runner.h"
 
+#include <algorithm>
 #include <structmember.h>
 
 namespace runner {

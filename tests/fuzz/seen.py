@@ -15,7 +15,8 @@ import numpy as np
 
 import weft
 
-ADDRESS = re.compile(r"0x[0-9a-f]+")
+# What a text may say otherwise: an address, and what was being called where the stack ended.
+ADDRESS = re.compile(r"0x[0-9a-f]+|(?<=maximum recursion depth exceeded) (?:while calling|in|during)[ \w]+")
 CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, types.GeneratorType, types.CodeType)
 PLAIN = (int, float, str, bool, type(None), bytes, complex)
 NUMBERS = (np.number, np.bool_)  # which one of equal ones it is, Python does not promise of those either (docs/differences.md)

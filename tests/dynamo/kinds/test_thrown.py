@@ -137,3 +137,21 @@ def test_what_leaves_a_function_after_it_was_thrown_has_no_context_of_it():
             return repr(e), repr(e.__context__)
 
     assert leaves(weft.compile(f, backend="eager")) == leaves(f)
+
+
+def test_what_is_thrown_into_a_generator_that_has_ended_has_no_context():
+    def f(x):
+        g = two()
+        list(g)
+        try:
+            {}["missing"]
+        except KeyError:
+            g.throw(ValueError("thrown"))
+        return x + 1
+
+    def leaves(g):
+        with pytest.raises(ValueError) as e:
+            g(weft.ones(2))
+        return repr(e.value), repr(e.value.__context__), e.value.__traceback__.tb_next.tb_lineno
+
+    assert leaves(weft.compile(f, backend="eager")) == leaves(f) and "None" in leaves(f)

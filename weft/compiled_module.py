@@ -14,25 +14,35 @@ from dynamo import trace_rules
 from dynamo._eval_frame import CompiledFunction, record
 from dynamo.convert_frame import ALWAYS
 from dynamo.eval_frame import Config, disable, intern_config, optimize
-from dynamo.guards import ClassLookupIs, Guard, LacksInstanceAttr, LengthIs, TypeIs
+from dynamo.guards import ClassLookupIs, FunctionCodeIs, Guard, IdIs, LacksDefaults, LacksInstanceAttr, LengthIs, TypeIs
 from dynamo.polyfills.outermost import calling
-from dynamo.source import InstanceDict, Item, Local, Object
+from dynamo.source import Attr, InstanceDict, Item, Local, Object
 from weft.nn.hooks import every
 from weft.nn.module import Module
 
-COPIES = "_weft_copies"  # in the dictionary of a function: [(a class, the function, its copy for modules of the class)]
+# In the dictionary of a function: [(a class, the function, what it said, its copy for modules of the class)]
+COPIES = "_weft_copies"
+Said = tuple[types.CodeType, Any, Any]  # a function's code and defaults, which can be put in place of its own
+
+
+def said(function: types.FunctionType) -> Said:
+    return function.__code__, function.__defaults__, function.__kwdefaults__
+
+
+def _same(a: Said, b: Said) -> bool:
+    return a[0] is b[0] and a[1] is b[1] and a[2] is b[2]
 
 
 def own_function(function: types.FunctionType, cls: type) -> types.FunctionType:
     """The function with a code object that modules of this very class share: what is compiled for one serves others that
     pass the same guards. (Kept with the function, so that the two go together.)"""
     copies = function.__dict__.setdefault(COPIES, [])
-    for known, original, copied in copies:
-        if known() is cls and original is function:
+    for known, original, then, copied in copies:
+        if known() is cls and original is function and _same(then, said(function)):
             return copied
-    copies[:] = [copy for copy in copies if copy[0]() is not None]
-    copies.append((weakref.ref(cls), function, _copy(function)))
-    return copies[-1][2]
+    copies[:] = [copy for copy in copies if copy[0]() is not None and _same(copy[2], said(function))]
+    copies.append((weakref.ref(cls), function, said(function), _copy(function)))
+    return copies[-1][3]
 
 
 def _copy(function: types.FunctionType) -> types.FunctionType:
@@ -53,13 +63,22 @@ CALL = Module.__call__
 HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
-def _guards_of_calls(cls: weakref.ref, code: types.CodeType) -> list[Guard]:
-    """What a call of an object of the class means: its `forward`, with no hook."""
+def _guards_of_calls(cls: weakref.ref, forward: Said, code: types.CodeType) -> list[Guard]:
+    """What a call of an object of the class means: its `forward`, which says what it said, with no hook."""
     me, home, known = Local(code.co_varnames[0]), Object(cls()), cls()
+    own, defaults, kwdefaults = forward
+    function = Object(known.forward)
+    plain = defaults is None and kwdefaults is None
     return [
         TypeIs(me, known),
         ClassLookupIs(home, "__call__", CALL),
         ClassLookupIs(home, "forward", known.forward),
+        FunctionCodeIs(function, own),
+        *(
+            [LacksDefaults(function)]
+            if plain
+            else [IdIs(Attr(function, "__defaults__"), defaults), IdIs(Attr(function, "__kwdefaults__"), kwdefaults)]
+        ),
         LacksInstanceAttr(me, "forward"),
         *(LengthIs(Item(InstanceDict(me), hooks), 0) for hooks in HOOKS),
     ]
@@ -80,8 +99,8 @@ class OptimizedModule(Module):
         put = object.__setattr__
         put(self, "_config", config)
         del self.__dict__["training"]  # the original's is meant
-        put(self, "_compiled", {})  # function → compiled copy of it
-        put(self, "_known", None)  # (class, its forward) for which `_fast` was made
+        put(self, "_compiled", {})  # function → (what it said, compiled copy of it)
+        put(self, "_known", None)  # (class, its forward, what that said) for which `_fast` was made
         put(self, "_fast", None)
         if isinstance(module, GraphModule):
             put(self, "_fast", optimize(calling(module), config))
@@ -106,17 +125,19 @@ class OptimizedModule(Module):
         """`_fast` calls what was compiled of `forward`, whose guards say too that this is what a call means."""
         module, cls = self._target, type(self._target)
         compiled = self._compile(cls.forward)
-        record(compiled.__wrapped__.__code__)[ALWAYS] = functools.partial(_guards_of_calls, weakref.ref(cls))
+        always = functools.partial(_guards_of_calls, weakref.ref(cls), said(cls.forward))
+        record(compiled.__wrapped__.__code__)[ALWAYS] = always
         me = weakref.ref(self)
         fast = CompiledFunction(compiled.__wrapped__, compiled.config, lambda _, *a, **k: me()._checked(*a, **k))
         object.__setattr__(self, "_fast", types.MethodType(fast, module))
-        object.__setattr__(self, "_known", (cls, cls.forward))
+        object.__setattr__(self, "_known", (cls, cls.forward, *said(cls.forward)))
 
     def _compile(self, function: types.FunctionType) -> Any:
         """The compiled copy of a method of the module's class."""
-        made = self._compiled.get(function)
-        if made is None:
-            made = self._compiled[function] = optimize(own_function(function, type(self._target)), self._config)
+        then, made = self._compiled.get(function, (None, None))
+        if then is None or not _same(then, said(function)):
+            made = optimize(own_function(function, type(self._target)), self._config)
+            self._compiled[function] = said(function), made
         return made
 
     def _checked(self, *args: Any, **kwargs: Any) -> Any:
@@ -125,7 +146,8 @@ class OptimizedModule(Module):
         call: Any = type(module).__call__
         if self._is_plain():
             call = type(module).forward
-            if (type(module), call) != self._known:
+            now = (type(module), call, *said(call))
+            if self._known is None or any(a is not b for a, b in zip(now, self._known)):
                 self._make_fast()
         elif call is CALL:
             call = Module._call_impl  # past what `module.compile()` left on the instance

@@ -18,6 +18,8 @@ import random
 import sys
 import warnings
 
+import numpy as np
+
 import weft
 from dynamo import world
 from tests.fuzz import drive, mutations, seen, slots
@@ -122,6 +124,8 @@ def play(case: Case, how) -> tuple[list, Stage]:
     names = vars(sys.modules[program.__module__])
     before = dict(names)
     weft.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
     weft.compiler.reset()
     stage = Stage(how, case)
     try:

@@ -138,3 +138,43 @@ def test_a_forward_that_raises_in_each_call_is_asked_no_longer_once_there_is_a_h
     handle.remove()
     with pytest.raises(AttributeError):
         compiled(weft.ones(2))
+
+
+def made(k, name):
+    def call(self, x, y=k, *, z=k):
+        return x * 2 + 10 * y + 100 * z
+
+    return type("Made", (nn.Module,), {name: call})
+
+
+@pytest.mark.parametrize("name", ["forward", "__call__"])
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_a_method_whose_code_and_defaults_are_put_anew_is_what_is_called(name, before, backend):
+    module = made(1, name)()
+    compiled, x, method = weft.compile(module, backend=backend), weft.ones(2), getattr(type(module), name)
+    changes = [
+        lambda: setattr(method, "__defaults__", (5,)),
+        lambda: setattr(method, "__kwdefaults__", {"z": 7}),
+        lambda: method.__kwdefaults__.update(z=8),
+        lambda: setattr(method, "__code__", (lambda self, x, y, *, z: x * 3 + y + z).__code__),
+        lambda: setattr(method, "__defaults__", None),
+    ]
+    if before:
+        assert weft.equal(compiled(x, 1, z=1), module(x, 1, z=1)) and weft.equal(compiled(x), module(x))
+    for change in changes:
+        change()
+        assert weft.equal(compiled(x, 1, z=1), module(x, 1, z=1))
+        if method.__defaults__ is not None:
+            assert weft.equal(compiled(x), module(x))
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+        compiled(x)
+
+
+def test_functions_that_say_another_thing_leave_no_copies_behind():
+    cls = made(1, "forward")
+    compiled = weft.compile(cls(), backend="eager")
+    for k in range(5):
+        cls.forward.__defaults__ = (k,)
+        assert compiled(weft.ones(1)).tolist() == [2 + 10 * k + 100]
+    assert len(cls.forward.__dict__["_weft_copies"]) == 1

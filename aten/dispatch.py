@@ -362,10 +362,7 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
             raise RuntimeError(refused)
         value = out_dtypes.as_it_lies(op, value, target)
         if not can_cast(value.dtype, target.dtype) and op.name not in out_dtypes.ANY:
-            raise RuntimeError(
-                f"result type {TYPE_NAMES[value.dtype.name]} can't be cast to the desired output type "
-                f"{TYPE_NAMES[target.dtype.name]}"
-            )
+            raise out_dtypes.not_cast(op, value.dtype, target.dtype)
         if any(isinstance(a, Tensor) for a in args):  # (a factory makes its result where the target is)
             _check_device(target, value.device)
         if not _READ_FIRST & op.tags and tuple(target.shape) == tuple(value.shape):

@@ -12,6 +12,7 @@ _EXACT = frozenset(
     "bucketize kthvalue sort max min median mode topk cummax cummin nan_to_num cross linalg_cross histc multinomial quantile "
     "nanquantile renorm isin tensordot scatter scatter_add linalg_norm".split()
 )
+_JOINED = frozenset("cat stack hstack vstack dstack column_stack".split())
 _BOUNDED = frozenset({"clamp", "clip"})
 _TRUTH = frozenset({"any", "all"})  # of bool, or bytes
 ANY = frozenset({"bernoulli"})  # zeros and ones: of any dtype
@@ -43,6 +44,13 @@ def refusal(op: Any, given: Any, out: Any, dtype: Any, place: int = 0) -> str | 
     return None
 
 
+def not_cast(op: Any, dtype: Any, out: Any) -> Exception:
+    """What is raised where a result of `dtype` is of a higher kind than `out` is."""
+    if op.name in _JOINED:
+        return TypeError(f"torch.cat(): input types can't be cast to the desired output type {TYPE_NAMES[out.name]}")
+    return RuntimeError(f"result type {TYPE_NAMES[dtype.name]} can't be cast to the desired output type {TYPE_NAMES[out.name]}")
+
+
 def with_dtype(op: Any, args: Any, kwargs: dict[str, Any], target: Any) -> dict[str, Any]:
     """The keywords of a factory's call, with the dtype that the memory has which it fills."""
     if op.name not in FACTORIES or not hasattr(target, "dtype"):
@@ -62,4 +70,4 @@ def as_it_lies(op: Any, value: Any, target: Any) -> Any:
     return value.reshape(list(target.shape)) if kept else value
 
 
-__all__ = ["ANY", "FACTORIES", "as_it_lies", "refusal", "with_dtype"]
+__all__ = ["ANY", "FACTORIES", "as_it_lies", "not_cast", "refusal", "with_dtype"]

@@ -124,11 +124,21 @@ def check_width(value: Any) -> None:
         raise OverflowError("int too big to convert" if value > 0 else "can't convert negative int to unsigned")
 
 
-def element(value: Any, dtype: DType) -> Any:
-    """A Python number as one of the kind of `dtype`, which it must fit (see `check_fits`); a symbolic one itself."""
+def element(value: Any, dtype: DType, alone: bool = False) -> Any:
+    """A Python number as one of the kind of `dtype`, which it must fit (see `check_fits`); a symbolic one itself.
+
+    alone: it is for a tensor of one element, where PyTorch casts to floats of up to 16 bits what these cannot hold.
+    """
+    if alone and category(dtype) == FLOATING and dtype.itemsize <= 2 and isinstance(value, (int, float)):
+        check_width(value)
+        return float(value)
+    if category(dtype) == COMPLEX and isinstance(value, (int, float, complex)):
+        check_width(value)
+        largest = {4: 65504.0, 8: FINITE["float32"]}.get(dtype.itemsize, math.inf)
+        if any(largest < abs(part) < math.inf for part in (value.real, value.imag)):
+            raise RuntimeError(f"value cannot be converted to type {dtype.element} without overflow")
+        return value
     if isinstance(value, complex):
-        if category(dtype) == COMPLEX:
-            return value
         if category(dtype) != BOOL and value.imag != 0:
             raise RuntimeError(f"value cannot be converted to type {dtype.element} without overflow")
         value = value.real if category(dtype) != BOOL else value != 0

@@ -124,7 +124,7 @@ PyObject *fast_fill_(Call &call) {
     if (out->numel) memset(weft_data(out), 0, (size_t)(out->numel * weft_itemsize(dtype)));
   } else {
     alignas(16) char value[16] = {};
-    if (!zero && !write_element(value, dtype, call[1].object)) {
+    if (!zero && !write_element(value, dtype, call[1].object, out->numel == 1)) {
       PyErr_Clear();
       return UNHANDLED;
     }

@@ -19,8 +19,10 @@ PyObject *filled(Code code, int dtype, int ndim, const int64_t *sizes, PyObject 
   alignas(16) char value[16] = {};
   if (code == ONES || code == FULL) {
     bool real = number && PyFloat_CheckExact(number) && dtype_kind(dtype) < KIND_FLOAT;
+    int64_t numel = 1;
+    for (int d = 0; d < ndim; d++) numel = sizes[d] == 1 ? numel : 0;
     Ref one(number ? Py_NewRef(number) : PyLong_FromLong(1));
-    if (real || !one || !write_element(value, dtype, one.get())) {
+    if (real || !one || !write_element(value, dtype, one.get(), numel == 1)) {
       PyErr_Clear();
       return UNHANDLED;
     }

@@ -125,7 +125,7 @@ PyObject *fast_getitem(Call &call) {
 PyObject *number_as(PyObject *number, int dtype) {
   alignas(16) char value[16];
   if (!PyFloat_CheckExact(number) && !PyLong_Check(number)) return nullptr;
-  if (!write_element(value, dtype, number)) {
+  if (!write_element(value, dtype, number, true)) {
     PyErr_Clear();
     return nullptr;
   }

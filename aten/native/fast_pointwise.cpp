@@ -144,6 +144,14 @@ bool place_number(Term *t, int dtype) {
   return false;
 }
 
+// The same where a number that does not fit is refused; `alone` as in write_element.
+bool fits(Term *t, int dtype, bool alone = false) {
+  if (dtype_kind(dtype) == KIND_COMPLEX) return false;
+  if (write_element(t->value, dtype, t->number, alone)) return true;
+  PyErr_Clear();
+  return false;
+}
+
 bool is_half(int dtype) { return dtype == WEFT_FLOAT16 || dtype == WEFT_BFLOAT16; }
 
 // A number keeps its float32 value beside a half tensor: exact in half precision, or the loop runs in float32.
@@ -282,7 +290,8 @@ bool read_rest(Call &call, Term *terms, Ref *scaled) {
   WeftTensor *other = terms[1].tensor;
   if (!is_number(rest.object) || PyBool_Check(rest.object) || !other || records(other) || WEFT_DTYPE(other) == WEFT_BOOL) return false;
   Term product[2] = {terms[1], term_of(Arg(rest.object))};
-  if (product[1].kind > dtype_kind(WEFT_DTYPE(other))) return false;
+  // (The product is of the dtype of the sum, which the factor must fit.)
+  if (product[1].kind > dtype_kind(WEFT_DTYPE(other)) || promoted(terms, 2) != WEFT_DTYPE(other) || !fits(product + 1, WEFT_DTYPE(other))) return false;
   NativeOp mul = {};
   mul.code = WEFT_MUL;
   scaled->reset(binary_into(&mul, product, WEFT_DTYPE(other), nullptr));
@@ -326,7 +335,7 @@ PyObject *scaled_of_alike(Call &call, WeftTensor *target) {
   if ((code != WEFT_ADD && code != WEFT_SUB) || dtype == WEFT_BOOL || !(a->word & b->word & WEFT_WORD_CONTIGUOUS) || !has_sizes(b, WEFT_NDIM(a), a->sizes)) return UNHANDLED;
   Term alpha = term_of(Arg(call[2].object));
   Scaled s = {weft_kernels.pointwise[WEFT_MUL][dtype], weft_kernels.pointwise[code][dtype], weft_data(a), weft_data(b), nullptr, (char *)alpha.value, weft_itemsize(dtype)};
-  if (!s.mul || !s.add || alpha.kind > dtype_kind(dtype) || !place_number(&alpha, dtype)) return UNHANDLED;
+  if (!s.mul || !s.add || alpha.kind > dtype_kind(dtype) || !fits(&alpha, dtype)) return UNHANDLED;
   Ref out(target ? Py_NewRef(as_object(target)) : empty_like(a, dtype));
   if (!out) return nullptr;
   s.out = weft_data(as_tensor(out.get()));
@@ -456,6 +465,8 @@ PyObject *fast_where(Call &call) {
   if (!body) return UNHANDLED;
   Ref kept[2];
   if (!prepare(terms, 2, dtype, kept)) return failed();
+  for (Term t : terms)
+    if (!t.tensor && !fits(&t, dtype, true)) return UNHANDLED;
   WeftTensor *given[3] = {condition, terms[0].tensor, terms[1].tensor};
   const Shape shape(given, 3);
   if (shape.ndim < 0) return UNHANDLED;
@@ -472,7 +483,7 @@ bool place_bound(PyObject *bound, int dtype, bool upper, char *place) {
   if (bound != Py_None) {
     if (!is_number(bound)) return false;
     Term t = term_of(Arg(bound));
-    if (t.kind > dtype_kind(dtype) || !place_number(&t, dtype)) return false;
+    if (t.kind > dtype_kind(dtype) || !fits(&t, dtype)) return false;
     memcpy(place, t.value, sizeof t.value);
     return true;
   }

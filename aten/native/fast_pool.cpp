@@ -261,6 +261,7 @@ PyObject *fast_max_pool(Call &call) {
   WeftTensor *x = call.tensor(0);
   const int kind = dtype_kind(WEFT_DTYPE(x));
   if (kind != KIND_FLOAT && (kind != KIND_INTEGER || weft_itemsize(WEFT_DTYPE(x)) > 8)) return UNHANDLED;
+  if (kind == KIND_INTEGER && call.op->code == 1 && !call.truth(6)) return UNHANDLED;  // an error
   const bool returned = call.truth(6), whole = WEFT_DTYPE(x) == WEFT_FLOAT32 || WEFT_DTYPE(x) == WEFT_FLOAT64;
   const bool placed = returned || records(x) || kind == KIND_INTEGER;  // (of integers there is no other loop)
   if (placed && is_half(x) && (records(x) || WEFT_DTYPE(x) == WEFT_FLOAT16)) return widened(call, fast_max_pool);

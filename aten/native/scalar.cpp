@@ -106,12 +106,26 @@ bool write_scalar(char *p, int dtype, PyObject *value) {
   }
 }
 
-bool write_element(char *p, int dtype, PyObject *value) {
+// The largest finite number of a floating dtype, or of the parts of a complex one.
+static double largest_of(int dtype) {
+  switch (dtype) {
+    case WEFT_FLOAT16: case WEFT_COMPLEX32: return 65504.0;
+    case WEFT_BFLOAT16: return 3.3895313892515355e38;
+    case WEFT_FLOAT32: case WEFT_COMPLEX64: return 3.4028234663852886e38;
+    case WEFT_FLOAT64: case WEFT_COMPLEX128: return INFINITY;
+    default: return -1;  // of eight bits: Python decides
+  }
+}
+
+bool write_element(char *p, int dtype, PyObject *value, bool alone) {
   if (!write_scalar(p, dtype, value)) return false;
-  if (dtype_kind(dtype) != KIND_FLOAT) return true;
-  Ref element(read_scalar(p, dtype));
-  if (!element) return false;
-  if (!isinf(PyFloat_AS_DOUBLE(element.get())) || isinf(PyFloat_AsDouble(value))) return !PyErr_Occurred();
+  const bool is_complex = dtype_kind(dtype) == KIND_COMPLEX;
+  if ((dtype_kind(dtype) != KIND_FLOAT && !is_complex) || (alone && !is_complex && weft_itemsize(dtype) <= 2)) return true;
+  const Py_complex given = PyComplex_AsCComplex(value);
+  if (PyErr_Occurred()) return false;
+  const double largest = largest_of(dtype);
+  const auto fits = [&](double x) { return !(fabs(x) > largest) || isinf(x); };
+  if (fits(given.real) && fits(given.imag)) return true;
   PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", dtype_name(dtype));
   return false;
 }

@@ -10,7 +10,7 @@ from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.closed import closed
 from aten.ops.pointwise import finish_pointwise, pointwise_device, pointwise_meta
-from aten.promotion import TYPE_NAMES, number_dtype, promote_types, result_dtype
+from aten.promotion import TYPE_NAMES, element, number_dtype, promote_types, result_dtype
 from aten.shapes import broadcast, pointwise_strides
 
 
@@ -32,6 +32,9 @@ def where_(condition: Meta, input: Any, other: Any) -> Meta:
     if input is None or other is None:
         raise TypeError("where() takes a condition alone, or with two values: input and other")
     dtype = input.dtype if type(input) is Meta else other.dtype
+    for value in (input, other):
+        if type(value) is not Meta:
+            element(value, dtype, True)
     metas = [m for m in (condition, input, other) if type(m) is Meta]
     sizes = broadcast(*[m.sizes for m in metas])
     return Meta(dtype, pointwise_device(metas), sizes, pointwise_strides(sizes, metas))
@@ -79,7 +82,12 @@ def _clamp_dtype(x: Any, low: Any, high: Any) -> Any:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if not x.dtype.is_complex and any(type(b) is complex for b in (low, high)):
         raise RuntimeError("value cannot be converted to type double without overflow")
-    return result_dtype([(x.dtype, 2 if x.ndim else 1)] + [(number_dtype(b), 0) for b in (low, high) if b is not None])
+    bounds = [b for b in (low, high) if b is not None]
+    dtype = result_dtype([(x.dtype, 2 if x.ndim else 1)] + [(number_dtype(b), 0) for b in bounds])
+    for bound in bounds:
+        if not hasattr(bound, "dtype"):
+            element(bound, dtype)
+    return dtype
 
 
 @clamp.special(lambda input, min, max: hasattr(min, "dtype") or hasattr(max, "dtype"))

@@ -16,7 +16,7 @@ from aten.arrays import as_number
 from aten.errors import warn_caller
 from aten.meta import Meta, dense_strides, exceeds
 from aten.op import composite, inplace_of, op, ops
-from aten.promotion import FINITE, TYPE_NAMES, category, element, number_dtype
+from aten.promotion import TYPE_NAMES, category, element, number_dtype
 from aten.shapes import show
 
 _FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
@@ -49,7 +49,7 @@ def finish(x: Any, requires_grad: bool) -> Any:
 def full(size: list[Any], fill_value: Any, dtype: Any, device: Any) -> Meta:
     """A tensor of one value, which fits the dtype; that is by default the value's."""
     check_sizes(size)
-    element(fill_value, dtype)
+    element(fill_value, dtype, _is_one(size))
     return Meta.contiguous(size, dtype, device)
 
 
@@ -65,7 +65,11 @@ def _(size, fill_value, dtype, device, *rest):
 
 @full.kernel
 def _(out, size, fill_value, dtype, device):
-    out[...] = as_number(element(fill_value, dtype), out.dtype)
+    out[...] = as_number(element(fill_value, dtype, _is_one(size)), out.dtype)
+
+
+def _is_one(size: Any) -> bool:
+    return all(type(s) is int and s == 1 for s in size)
 
 
 @composite(f"zeros(int[*] size, {_FACTORY}) -> Tensor", tags=["function_only"], native="create")
@@ -164,25 +168,17 @@ _like("ones", 1)
 _like("empty", None)
 
 
-def _filled(size: Any, value: Any, dtype: Any, device: Any) -> Any:
-    """`full`, but what is too large for a floating dtype is cast to it, not refused."""
-    narrow = isinstance(value, (int, float)) and dtype.is_floating_point
-    if narrow and (dtype.itemsize == 1 or not abs(value) <= FINITE.get(dtype.name, math.inf)):
-        return full(size, float(value), dtype=dtypes.float64, device=device).to(dtype)
-    return full(size, value, dtype=dtype, device=device)
-
-
 @composite(f"full_like(Tensor input, Scalar fill_value, {_LIKE}) -> Tensor", tags=["function_only"], native="create")
 def full_like(input, fill_value, dtype, device, layout, requires_grad, memory_format):
     """A tensor of one value with the sizes, dtype and device of another."""
-    make = lambda sizes: _filled(sizes, fill_value, dtype or input.dtype, device or input.device)
+    make = lambda sizes: full(sizes, fill_value, dtype=dtype or input.dtype, device=device or input.device)
     return finish(laid_out(list(input.shape), input, memory_format, make), requires_grad)
 
 
 @composite(f"new_full(Tensor input, int[] size, Scalar fill_value, {_FACTORY}) -> Tensor", native="create")
 def new_full(input, size, fill_value, dtype, device, layout, pin_memory, requires_grad):
     """A tensor of one value with the dtype and device of another."""
-    return finish(_filled(size, fill_value, dtype or input.dtype, device or input.device), requires_grad)
+    return finish(full(size, fill_value, dtype=dtype or input.dtype, device=device or input.device), requires_grad)
 
 
 @composite(f"new_tensor(Tensor input, Any data, {_FACTORY}) -> Tensor")
@@ -483,6 +479,7 @@ def fill(input, value):
         if value.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
         return ops.copy(input, value if value.device.type == "cpu" else value.to(input.device))
+    element(value, input.dtype, _is_one(input.shape))
     return ops.copy(input, full([], value, dtype=input.dtype, device=input.device))
 
 

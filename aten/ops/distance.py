@@ -29,6 +29,9 @@ def cdist(x1, x2, p, compute_mode):
         raise RuntimeError(f"cdist only supports floating-point dtypes, X1 got: {TYPE_NAMES[x1.dtype.name]}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {TYPE_NAMES[x1.dtype.name]} but found {TYPE_NAMES[x2.dtype.name]}")
+    _refuse_halves("cdist", x1, x1.numel() and x2.numel())
     if compute_mode not in (None, *MODES):
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     if p == 2 and compute_mode != DIRECTLY and x1.dtype == x2.dtype and x1.dtype.itemsize > 2:
@@ -39,6 +42,12 @@ def cdist(x1, x2, p, compute_mode):
         x1, x2 = (x if list(x.shape[:-2]) == lead else x.expand([*lead, *x.shape[-2:]]) for x in (x1, x2))
         return row_distances(x1, x2, float(p))
     return _of_all(x1, x2, p)
+
+
+def _refuse_halves(name: str, x: Any, number: Any) -> None:
+    """Raises NotImplementedError for halves that distances would be computed of."""
+    if x.dtype in (dtypes.float16, dtypes.bfloat16) and bool(number != 0):
+        raise NotImplementedError(f"\"{name}\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
 
 
 _NATIVE_NORMS, _NATIVE_DTYPES = (0, 1, 2, math.inf), (dtypes.float32, dtypes.float64)
@@ -137,6 +146,7 @@ def pdist(input, p):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
+    _refuse_halves("pdist", input, input.numel() if input.shape[0] > 1 else 0)
     if p in _NATIVE_NORMS and input.dtype in _NATIVE_DTYPES and input.device.type == "cpu":  # (its loops are not a device's)
         return row_distances_within(input, float(p))
     return _of_pairs(input, p)

@@ -42,7 +42,7 @@ def _sizes(name: str, input: Any, kernel_size: Any, output_size: Any, output_rat
     if category(input.dtype) < 2:
         raise NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES[input.dtype.name]}\'')
     for axis, size, k, o in zip(_AXES[n], input.shape[-n:], kernel, out):
-        if k <= 0 or o < 0 or o + k - 1 > size:
+        if k <= 0 or o < 0 or o + k - 1 > size - (n == 3):  # (PyTorch's keeps an element more of volumes)
             raise RuntimeError(f"{name}(): pool {axis} {k} too large relative to input {axis} {size}")
     return kernel, out
 

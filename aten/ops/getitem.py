@@ -1,6 +1,5 @@
 """`x[...]` and `x[...] = v`: the basic part of a key as views, the advanced part as index tensors."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from aten.errors import warn_caller
 from aten.meta import Meta
 from aten.op import composite, ops
 from aten.ops.index_tensors import index
-from aten.promotion import FINITE, TYPE_NAMES
+from aten.promotion import TYPE_NAMES
 from aten.shapes import is_int, is_symbolic
 
 
@@ -198,9 +197,6 @@ def _value(value: Any, like: Any) -> Any:
     if isinstance(value, (int, float, complex)) or is_symbolic(value):
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise ValueError("Overflow when unpacking long long")
-        narrow = isinstance(value, (int, float)) and like.dtype.is_floating_point
-        if narrow and (like.dtype.itemsize == 1 or abs(value) > FINITE.get(like.dtype.name, math.inf)):
-            return ops.full([], float(value), dtype=dtypes.float64, device=like.device).to(like.dtype)
         return ops.full([], value, dtype=like.dtype, device=like.device)
     if isinstance(value, np.integer):
         return _value(int(value), like)

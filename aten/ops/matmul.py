@@ -13,7 +13,7 @@ from aten.meta import Meta, is_transposed, known_equal
 from aten.op import alias_of, composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
 from aten.ops.pointwise import conjugate
-from aten.promotion import TYPE_NAMES, category
+from aten.promotion import TYPE_NAMES, category, element
 from aten.shapes import broadcast, is_one, product, show, wrap_dim
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # (string.ascii_letters would load templates)
@@ -225,6 +225,20 @@ def _scaled(x: Any, factor: Any) -> Any:
     return x * (int(factor) if isinstance(factor, float) and category(x.dtype) == 1 else factor)
 
 
+_WIDE = ("addmm", "baddbmm", "addbmm")  # factors of halves are float32
+
+
+def _check_factors(name: str, dtype: Any, **factors: Any) -> None:
+    """Raises RuntimeError for factors that the dtype cannot hold."""
+    if name in _WIDE and dtype in (dtypes.float16, dtypes.bfloat16):
+        dtype = dtypes.float32
+    for label, factor in factors.items():
+        if name == "addr" and category(dtype) < 2 and isinstance(factor, float):
+            raise RuntimeError(f"For integral input tensors, argument {label} must not be a floating point number.")
+        if category(dtype):
+            element(factor, dtype)
+
+
 def _accumulated(name: str, operands: str, compute: Any, tags: Any = ()) -> None:
     first, second = operands.split()
 
@@ -236,7 +250,10 @@ def _accumulated(name: str, operands: str, compute: Any, tags: Any = ()) -> None
     def definition(input, a, b, beta, alpha):
         """beta * input + alpha * product; input is not read where beta is 0. Halves with factors are rounded once."""
         plain = type(beta) in (int, float) and type(alpha) in (int, float) and beta in (0, 1) and alpha == 1
-        return (accumulate if plain else wide)(input, a, b, beta, alpha)
+        if plain:
+            return accumulate(input, a, b, beta, alpha)
+        _check_factors(name, a.dtype, beta=beta, alpha=alpha)
+        return wide(input, a, b, beta, alpha)
 
     def accumulate(input, a, b, beta, alpha):
         result = _scaled(compute(a, b), alpha)

@@ -22,7 +22,7 @@ from aten.devices import two_devices
 from aten.meta import Meta
 from aten.op import Op, alias_of, composite, inplace_of, op, ops
 from aten.ops.batching import batch_pointwise
-from aten.promotion import TYPE_NAMES, category, number_dtype, result_dtype, to_real
+from aten.promotion import TYPE_NAMES, category, element, number_dtype, result_dtype, to_real
 from aten.scalar import numerics
 from aten.scalar.numerics import via
 from aten.scalar.table import table
@@ -513,7 +513,14 @@ def _alpha_of(input: Any, other: Any, alpha: Any) -> Any:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and kind < 3:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if kind:
+        element(alpha, ops.result_type(input, other))
     return bool(alpha) if kind == 0 and isinstance(alpha, int) else alpha
+
+
+def _as_sum(input: Any, other: Any) -> Any:
+    """What is multiplied by alpha, in the dtype of the sum."""
+    return ops.cast(other, ops.result_type(input, other)) if hasattr(other, "dtype") else other
 
 
 def _is_not_one(input, other, alpha):
@@ -522,13 +529,15 @@ def _is_not_one(input, other, alpha):
 
 @ops.add.special(_is_not_one)
 def _(input, other, alpha):
-    return ops.add(input, scaled(other, _alpha_of(input, other, alpha)))
+    alpha = _alpha_of(input, other, alpha)
+    return ops.add(input, scaled(_as_sum(input, other), alpha))
 
 
 @ops.sub.special(_is_not_one)
 def _(input, other, alpha):
     _subtracted(input, other, alpha)
-    return ops.sub(input, scaled(other, _alpha_of(input, other, alpha)))
+    alpha = _alpha_of(input, other, alpha)
+    return ops.sub(input, scaled(_as_sum(input, other), alpha))
 
 
 def scaled(other: Any, alpha: Any) -> Any:

@@ -12,7 +12,7 @@ from aten.op import composite, op, ops, registry
 from aten.ops.by_definition import by_definition
 from aten.ops.conv import padded, spread_over, windows
 from aten.ops.formats import keep_channels
-from aten.promotion import TYPE_NAMES
+from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, is_int, product, show
 
 
@@ -118,6 +118,8 @@ def _max_pool(n: int) -> None:
     def definition(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
         """The largest element of each window; with return_indices also where it stands in the flattened image."""
         direct = n == 1 and not return_indices and not (input.requires_grad and _native.is_grad_enabled())
+        if direct and category(input.dtype) < 2:
+            raise NotImplementedError(f"\"max_pool1d_impl\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
         kernel, stride, padding, dilation, out, after = _prepare(
             "max_pool1d()" if direct else f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode
         )
@@ -369,9 +371,19 @@ def _adaptive_avg(n: int) -> None:
         """Means of as many nearly equal parts as asked."""
         _check_sizes(input, output_size, n)
         _check_rank(f"adaptive_avg_pool{n}d", input, n)
-        if input.dtype.is_floating_point and _divide(input.shape[-n:], _output_size(input, output_size, n)):
-            return _means_of_parts(_watched(input), _output_size(input, output_size, n))
-        return part_means(input, _output_size(input, output_size, n))
+        outs = _output_size(input, output_size, n)
+        if all(type(o) is int and o == 1 for o in outs):  # PyTorch's is a mean of all
+            if category(input.dtype) < 2:
+                raise RuntimeError(
+                    "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+                    f"{TYPE_NAMES[input.dtype.name]}"
+                )
+        elif not input.dtype.is_floating_point:
+            name = TYPE_NAMES[input.dtype.name]
+            raise NotImplementedError(f"\"adaptive_avg_pool{n}d_cpu\" not implemented for '{name}'")
+        if input.dtype.is_floating_point and _divide(input.shape[-n:], outs):
+            return _means_of_parts(_watched(input), outs)
+        return part_means(input, outs)
 
 
 @op("part_means(Tensor input, int[] outs) -> Tensor", tags=["fused", "function_only", "hidden"])

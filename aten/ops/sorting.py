@@ -11,6 +11,7 @@ from aten.info import iinfo
 from aten.meta import Meta, contiguous_strides, exceeds
 from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims, differs_by_element
+from aten.ops.order_beside_nan import order_beside_nan
 from aten.ops.reduction import put_along
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, is_empty, product, reduced_sizes, show, wrap_dim
@@ -186,7 +187,22 @@ median_dim.kernel(_pick_kernel(_middle_place))
 nanmedian_dim = _picks("nanmedian_dim", "The lower middle element along a dimension, NaN left out.")
 nanmedian_dim.kernel(_pick_kernel(lambda x: np.maximum(_numbers(x) - 1, 0) // 2))
 mode = _picks("mode", "The most frequent element along a dimension (the smallest of equally frequent ones), and its last place.")
-mode.kernel(_pick_kernel(_mode_place))
+_mode_of_numbers = _pick_kernel(_mode_place)
+
+
+@mode.kernel
+def _(out: Any, x: np.ndarray, dim: int, keepdim: bool) -> None:
+    _mode_of_numbers(out, x, dim, keepdim)
+    if x.ndim == 0 or not (x != x).any():
+        return
+    rows = np.moveaxis(x, dim, -1)
+    values, places = (t if keepdim else np.expand_dims(t, dim) for t in out)
+    values, places = np.moveaxis(values, dim, -1), np.moveaxis(places, dim, -1)
+    for at in np.ndindex(rows.shape[:-1]):
+        if (rows[at] != rows[at]).any():
+            order = np.array(order_beside_nan(rows[at].tolist()))
+            place = order[_mode_place(rows[at][order])]
+            values[at], places[at] = rows[at][place], place
 
 
 def _in_order(pick: Any) -> Any:

@@ -51,10 +51,13 @@ def true_divide(input, other):
     return ops.div(input, other)
 
 
-def _of_integers(value: Any, x: Any, y: Any) -> Any:
-    """A factor of integers, which is one, whatever number is given for it."""
-    whole = category(number_dtype(value)) == 2 and max(category(x.dtype), category(y.dtype)) == 1
-    return element(value, result_type(x, y)) if whole else value
+def _factor(value: Any, x: Any, y: Any) -> Any:
+    """A factor, which must fit the dtype that is computed in, and is whole where that is of integers."""
+    if type(value) is int and value == 1:
+        return value
+    dtype = result_type(x, y)
+    fitting = element(value, dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype)
+    return fitting if category(number_dtype(value)) == 2 and category(dtype) == 1 else value
 
 
 @composite(
@@ -66,7 +69,7 @@ def _of_integers(value: Any, x: Any, y: Any) -> Any:
 def addcmul(input, tensor1, tensor2, value):
     """input + value * tensor1 * tensor2."""
     product = tensor1 * tensor2
-    value = _of_integers(value, input, product)
+    value = _factor(value, input, product)
     return input + (product if type(value) is int and value == 1 else product * value)
 
 
@@ -84,6 +87,7 @@ def addcdiv(input, tensor1, tensor2, value):
             "division of tensor1 and tensor2."
         )
     quotient = tensor1 / tensor2
+    value = _factor(value, input, quotient)
     return input + (quotient if type(value) is int and value == 1 else quotient * value)
 
 
@@ -100,6 +104,7 @@ def lerp(input, end, weight):
     float_only("lerp_kernel_scalar", input)
     step = end - input
     if not isinstance(weight, _native.Tensor):
+        element(weight, dtypes.float32 if input.dtype.itemsize == 2 else input.dtype)
         return input + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
     return ops.where(weight.abs() < 0.5, input + weight * step, end - step * (1 - weight))
 

@@ -49,7 +49,8 @@ def _made(n: Node, half: str, buffers: dict[str, Buffer], memo: dict[Node, Node 
         plain = buffers[n.buffer].dtype == half and not _reads(half, n.args, buffers)
         return nodes.load(n.buffer, n.index, raw, n.args) if plain else None
     if n.kind == "const":
-        number = np.array(n.value, getattr(dtypes, half).to_numpy())
+        with np.errstate(over="ignore"):  # (a number may be too large for a half)
+            number = np.array(n.value, getattr(dtypes, half).to_numpy())
         return nodes.const(int(number.view(raw)), raw)
     if half == "bool" and n.kind == "call" and n.name in OF_BOOLS and all(a.dtype == "bool" for a in n.args):
         operands = tuple(_bits(a, half, buffers, memo) for a in n.args)

@@ -22,7 +22,7 @@ def test_samples_are_drawn_anew():
     pool = nn.FractionalMaxPool2d(3, output_ratio=(0.6, 0.7))
     first, second = pool(image), pool(image)
     assert tuple(first.shape) == (4, 8, 12, 14) and not weft.equal(first, second)
-    assert tuple(nn.FractionalMaxPool3d(2, output_size=3)(weft.randn(2, 4, 5, 6)).shape) == (2, 3, 3, 3)
+    assert tuple(nn.FractionalMaxPool3d(2, output_size=3)(weft.randn(2, 5, 5, 6)).shape) == (2, 3, 3, 3)
 
 
 @pytest.mark.parametrize(

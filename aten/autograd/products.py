@@ -29,9 +29,13 @@ def linear_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     """Of input @ weight.T + bias."""
     (g,), (x, weight) = grads, node.saved
     needs = node.needs
-    rows = g.flatten(0, -2)
-    gx = g.matmul(weight) if needs[0] else None
-    gw = rows.t().mm(x.flatten(0, -2)) if needs[1] else None
+    rows, columns = g.flatten(0, -2), x.flatten(0, -2)
+    gx = gw = None
+    if needs[0]:  # gradients lie as what they are of, as those of mm do
+        transposed = is_transposed(Meta.of(columns))
+        gx = weight.t().mm(rows.t()).t().reshape(x.shape) if transposed else g.matmul(weight)
+    if needs[1]:
+        gw = columns.t().mm(rows).t() if is_transposed(Meta.of(weight)) else rows.t().mm(columns)
     gb = rows.sum(0) if needs[2] else None
     return gx, gw, gb
 

@@ -167,8 +167,8 @@ def _conv_transpose(n: int) -> None:
 for _n in (1, 2, 3):
     _conv(_n)
     _conv_transpose(_n)
-    keep_channels(registry[f"conv{_n}d"], 1)
-    keep_channels(registry[f"conv_transpose{_n}d"], 1)
+    keep_channels(registry[f"conv{_n}d"], 1, gradients=True)
+    keep_channels(registry[f"conv_transpose{_n}d"], 1, gradients=True)
 
 
 _WINDOWS = "int[] kernel, int[] dilation, int[] padding, int[] stride"

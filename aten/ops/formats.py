@@ -4,21 +4,22 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from aten import _native
 from aten.layout import channels_last, channels_last_3d
 from aten.meta import Meta, channels_innermost, contiguous_strides
 from aten.op import Op, ops
 
-_FORMATS = {4: channels_last, 5: channels_last_3d}
+FORMATS = {4: channels_last, 5: channels_last_3d}
 
 
 def format_of(*tensors: Any) -> Any:
     """The memory format of images one of which has its channels innermost; None if none has."""
-    return next((_FORMATS[x.ndim] for x in tensors if channels_innermost(Meta.of(x))), None)
+    return next((FORMATS[x.ndim] for x in tensors if channels_innermost(Meta.of(x))), None)
 
 
-def _in_memory(image: Any, memory_format: Any) -> Any:
+def in_memory(image: Any, memory_format: Any) -> Any:
     """The image with its channels innermost; one alone is a batch of one."""
-    if _FORMATS.get(image.ndim) is memory_format:
+    if FORMATS.get(image.ndim) is memory_format:
         return image.contiguous(memory_format=memory_format)
     return image.unsqueeze(0).contiguous(memory_format=memory_format).squeeze(0)
 
@@ -33,9 +34,13 @@ def in_format(sizes: Sequence[Any], *metas: Meta) -> tuple[Any, ...]:
     return (strides[0], strides[-1], *strides[1:-1])
 
 
-def keep_channels(op: Op, *images: int, dense: bool = False) -> None:
+def _is_recorded(x: Any) -> bool:
+    return x.requires_grad and _native.is_grad_enabled()
+
+
+def keep_channels(op: Op, *images: int, dense: bool = False, gradients: bool = False) -> None:
     """Make results of a composite have their channels innermost where its first argument has, or one of those at `images`; it
-    computes on row-major copies. dense: of other arguments that are not row-major, too."""
+    computes on row-major copies. dense: of other arguments that are not row-major, too. gradients: theirs, too."""
     definition = op.function
 
     @functools.wraps(definition)
@@ -46,11 +51,13 @@ def keep_channels(op: Op, *images: int, dense: bool = False) -> None:
         if found is None and not (dense and not Meta.of(input).is_contiguous()):
             return definition(input, *rest)
         for i in places:
+            if gradients and found is FORMATS.get(args[i].ndim) and _is_recorded(args[i]):
+                args[i] = ops.watched_image(args[i])
             args[i] = ops.contiguous(args[i])
         positional, keywords = op.split(tuple(args))
         made = op(*positional, **keywords)
         if found is None:
             return made
-        return tuple([_in_memory(t, found) for t in made]) if isinstance(made, tuple) else _in_memory(made, found)
+        return tuple([in_memory(t, found) for t in made]) if isinstance(made, tuple) else in_memory(made, found)
 
     op.function = wrapped

@@ -13,6 +13,7 @@ from aten.dtype import DType
 from aten.meta import Meta, dense_order, known_equal
 from aten.op import Op, composite, op, ops
 from aten.ops.batching import invoke, to_front
+from aten.ops.formats import FORMATS, in_memory
 from aten.shapes import (
     clamp_index,
     infer_size,
@@ -509,6 +510,17 @@ watched.whole = True
 watched.vjp(lambda g, input: g)
 watched.put(lambda base, new: new)
 watched.batch(lambda n, dims, x: (watched(x), dims[0]))
+
+
+@op("watched_image(Tensor input) -> Tensor", kind="view", tags=["function_only", "hidden"])
+def watched_image(input: Meta) -> Meta:
+    """The same images, whose gradient has its channels innermost."""
+    return input.view(input.sizes, input.strides, input.offset)
+
+
+watched_image.vjp(lambda g: in_memory(g, FORMATS[g.ndim]))
+watched_image.put(lambda base, new: new)
+watched_image.batch(lambda n, dims, x: (x, dims[0]))
 
 
 @op("detach(Tensor input) -> Tensor", kind="view", tags=["constant"], native="copy")

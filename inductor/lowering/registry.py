@@ -40,8 +40,8 @@ FAMILIES = {  # the file of a lowering, which is loaded when one of its ops is m
     "scatter_reduce": "scatter_reduce",
     "sorting": "sort topk searchsorted",
     "structure": "cat constant_pad_nd flip roll",
-    "view": "view reshape flatten_view permute expand squeeze unsqueeze alias watched detach data_of slice select diagonal unfold "
-    "as_strided slice_scatter select_scatter diagonal_scatter clone row_major contiguous copy tril triu",
+    "view": "view reshape flatten_view permute expand squeeze unsqueeze alias watched watched_image detach data_of slice select "
+    "diagonal unfold as_strided slice_scatter select_scatter diagonal_scatter clone row_major contiguous copy tril triu",
 }
 _FAMILY = {name: family for family, names in FAMILIES.items() for name in names.split()}
 

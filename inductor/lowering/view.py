@@ -51,7 +51,7 @@ def unsqueeze(graph, x, dim):
     return reindex(x, graph.sizes(graph.out), lambda i: [*i[:dim], *i[dim + 1 :]])
 
 
-@lowering("alias", "watched", "detach", "data_of")
+@lowering("alias", "watched", "watched_image", "detach", "data_of")
 def alias(graph, x):
     """The same."""
     return x

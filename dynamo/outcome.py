@@ -118,9 +118,9 @@ class Null(Part):
 class Handled(Part):
     """What PUSH_EXC_INFO pushes: what was handled before this exception. Only in `Break.stack`.
 
-    `value` makes the exception; `trace` are the inlined calls it came through (reraise.Step, innermost first), `line` is
-    that of the frame itself. `context`: its `__context__`, or None where raising it says that. `again`: it was raised
-    before the frame began, and keeps its traceback and context.
+    `value` makes the exception; `trace` is what it came through (reraise.Step, the first one first), at last `line` of the
+    frame itself. `context`: its `__context__`, or None where raising it says that. `again`: it was raised before the frame
+    began, or for a slot below, and keeps its traceback and context.
     """
 
     __slots__ = ("value", "trace", "line", "context", "again")

@@ -222,7 +222,7 @@ class Frame:
         if new:
             raised.value.note_raised(self)
         if new and self.handling is not raised.value and isinstance(self.handling, ExceptionVariable):
-            raised.value.context = self.handling
+            raised.value.set_context(self, self.handling)
 
     def is_polyfill(self) -> bool:
         return str(self.globals.get("__name__")).startswith("dynamo.")
@@ -339,7 +339,7 @@ class RootFrame(Frame):
     def note_raise(self, raised: Raised) -> None:
         self.note_context(raised)
         if not self.raises_again():
-            raised.value.line = self.current.line
+            raised.value.trace.append(Step(self.code, self.current.line))
 
     def at_break(self) -> bool:
         if self.pc not in self.joined:

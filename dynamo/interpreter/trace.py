@@ -181,6 +181,7 @@ def handled_stack(root: RootFrame, emit: Emission) -> tuple:
     outer = [v.value for v in root.stack if isinstance(v, HandledBefore)]
     handled = iter([*outer[1:], root.handling])
     recipes: list = []
+    raised: list = []  # those handled twice (raised again, in a try of the handler) are raised but once
     loaded = loaded_method(root, emit)
     for at, v in enumerate(root.stack):
         if at in loaded:
@@ -197,8 +198,11 @@ def handled_stack(root: RootFrame, emit: Emission) -> tuple:
         if not isinstance(e, ExceptionVariable):
             raise Unsupported(breaks.NOT_REBUILT, f"the handling of {e.describe()}")
         context = None if e.context is None else emit.value(e.context)
-        again = e.source is not None and not e.raised
-        recipes.append(outcome.Handled(emit.value(e), tuple(e.trace), e.line, context, again))
+        again = e.source is not None and not e.raised or any(v is e for v in raised)
+        raised.append(e)
+        own = e.trace and e.trace[-1].code is root.code
+        trace, line = (e.trace[:-1], e.trace[-1].line) if own else (e.trace, None)
+        recipes.append(outcome.Handled(emit.value(e), tuple(trace), line, context, again))
     return tuple(recipes)
 
 

@@ -33,15 +33,14 @@ class ExceptionVariable(ObjectVariable):
     arguments (values that are not known stand in it as `Opaque`), which answers for attributes and text as C does.
     """
 
-    __slots__ = ("new_args", "shadow", "context", "trace", "line", "raised", "told")
+    __slots__ = ("new_args", "shadow", "context", "trace", "raised", "told")
 
     def __init__(self, cls: type, args: list[Variable], source=None, value: Any = None):
         super().__init__(cls, value, source)
         self.new_args = args
         self.shadow: BaseException | None = None
         self.context: Variable | None = None  # what was being handled when it was raised, if that is known
-        self.trace: list[tuple] = []  # the inlined calls it came through, as reraise.Step, innermost first
-        self.line: int | None = None  # and the line of the root frame
+        self.trace: list[Step] = []  # what it came through: the calls that are inlined, and the frame itself
         self.raised = False  # while tracing
         self.told: dict[str, Variable] = {}  # members of C that were set: of those it starts with, the shadow tells
         if source is None:
@@ -118,6 +117,18 @@ class ExceptionVariable(ObjectVariable):
         """It is raised anew: one from outside shows it afterwards, in its traceback and context."""
         self.raised = True
         frame.output.side_effects.changed(self)
+
+    def set_context(self, frame, handled: ExceptionVariable) -> None:
+        """What is being handled is the context. Where that has this one among its own, it is cut off: no chain is a circle."""
+        self.context = handled
+        at, met = handled, []
+        while isinstance(at.context, ExceptionVariable) and not any(e is at for e in met):
+            if at.context is self:
+                at.context = frame.values.NONE
+                frame.output.side_effects.changed(at)
+                return
+            met.append(at)
+            at = at.context
 
     def replay(self, emit) -> None:
         temp = emit.value(self)
@@ -241,9 +252,8 @@ class ExceptionVariable(ObjectVariable):
         handled = [root.handling, *(v.value for v in root.stack if isinstance(v, HandledBefore))] if root.broken else []
         if not self.raised or "__traceback__" in self.told or any(v is self for v in handled):
             return
-        steps = [*self.trace, *([Step(root.code, self.line)] if self.line is not None else [])]
-        if steps:
-            passing = _eval_frame.Uncaptured(passer(steps))
+        if self.trace:
+            passing = _eval_frame.Uncaptured(passer(self.trace))
             emit.after(outcome.Do(outcome.Call(outcome.Const(passing), (temp,))))
 
 

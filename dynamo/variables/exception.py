@@ -97,7 +97,8 @@ class ExceptionVariable(ObjectVariable):
         if not issubclass(value.python_type(), HELD.get(name, object)):
             raise frame.ops.refused(frame, lambda refused: descriptor.__set__(BaseException(), refused), value)
         if isinstance(value, TracebackVariable) and name == "__traceback__":
-            return  # it has that one, or gets it where it is raised
+            self.put_traceback(frame, value)
+            return
         if name == "args":
             value = frame.values.tuple_(value.unpack(frame))
         self.told[name] = value
@@ -108,6 +109,13 @@ class ExceptionVariable(ObjectVariable):
             setattr(self.shadow, name, new)
         if self.shadow is None:
             storage_of(frame, self).write_member(frame, descriptor, value)
+
+    def put_traceback(self, frame, value: Variable) -> None:
+        """It gets its own, which it has or gets where it is raised; or none, of one made while tracing."""
+        if value.is_same(frame.values.NONE) and self.source is None:
+            self.trace.clear()
+        elif not (isinstance(value, TracebackVariable) and value.exception is self):
+            raise self.unsupported("another traceback")
 
     def set_cause(self, frame, cause: Variable) -> None:
         """raise … from cause"""
@@ -154,6 +162,7 @@ class ExceptionVariable(ObjectVariable):
         if name == "with_traceback":
             if not issubclass(args[0].python_type(), HELD["__traceback__"]):
                 raise frame.ops.refused(frame, BaseException().with_traceback, *args)
+            self.put_traceback(frame, args[0])
             return self
         if name == "add_note":
             return self.add_note(frame, *args)

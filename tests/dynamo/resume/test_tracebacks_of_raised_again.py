@@ -97,7 +97,30 @@ def in_turn_without_a_break(x):
                 raise v  # noqa: B904
 
 
-@pytest.mark.parametrize("f", [bare, caught, named, from_below, in_turn, in_turn_without_a_break, loop], ids=lambda f: f.__name__)
+def given_another(x):
+    try:
+        raise KeyError("a")
+    except KeyError as e:
+        unseen()
+        raise ValueError("b").with_traceback(e.__traceback__) from None
+
+
+def given_none(x):
+    try:
+        raise KeyError("a")
+    except KeyError as e:
+        try:
+            raise e.with_traceback(None)
+        except KeyError:
+            unseen()
+            raise
+
+
+@pytest.mark.parametrize(
+    "f",
+    [given_another, given_none, bare, caught, named, from_below, in_turn, in_turn_without_a_break, loop],
+    ids=lambda f: f.__name__,
+)
 def test_a_line_for_each_raise(f):
     def told(g):
         with pytest.raises((KeyError, ValueError)) as e:

@@ -310,7 +310,7 @@ def alias_of(name: str, target: Op) -> Op:
 
 _NODES = {  # where PyTorch's op, or its own derivative of it, has another name
     "row_major": "Clone", "cast": "ToCopy", "copy": "CopyBackwards", "max_dim": "Max", "min_dim": "Min", "square": "Pow",
-    "layer_norm": "NativeLayerNorm", "clamp": "ClampBackward1",
+    "layer_norm": "NativeLayerNorm", "clamp": "ClampBackward1", "chunk": "Split",
 }  # fmt: skip
 
 

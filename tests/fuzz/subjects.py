@@ -13,6 +13,8 @@ LEFT_OUT = {
     # Threads, event loops and tracers of their own, or a stack that is exhausted: what they show is not what a call gives.
     "threads_same_fn", "threads_compiled", "async_fn", "settrace_inside", "settrace_during_compile",
     "recursion_error", "p_deep", "time_random_env",
+    # Warnings of NumPy that compiled code does not give (docs/differences.md).
+    "warned_in_its_line",
 }  # fmt: skip
 
 

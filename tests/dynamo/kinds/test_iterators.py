@@ -1,5 +1,6 @@
 """Iterators as results of compiled functions, in every state, and as arguments."""
 
+import collections
 import itertools
 import operator
 
@@ -215,3 +216,52 @@ def test_an_object_that_is_its_own_iterator():
 
     found = weft.compile(f, backend="eager", fullgraph=True)(weft.ones(1), Counting())[0]
     assert found == f(weft.ones(1), Counting())[0] == [True, True, 1, 2, 9, [1, 2], ("end",)]
+
+
+def over_a_deque_that_has_changed(d):
+    d.append(5)
+    seen = []
+    for v in d:
+        weft._dynamo.graph_break()
+        seen.append(v)
+    return seen
+
+
+def over_a_deque_that_changes(d):
+    seen = []
+    try:
+        for v in d:
+            weft._dynamo.graph_break()
+            seen.append(v)
+            d.append(5)
+    except RuntimeError as e:
+        seen.append(str(e))
+    return seen
+
+
+def back_over_a_deque_that_has_changed(d):
+    d.popleft()
+    d[0] = 9
+    it = reversed(d)
+    seen = [next(it)]
+    weft._dynamo.graph_break()
+    return seen + list(it)
+
+
+def over_a_deque_made_here(d):
+    d = collections.deque(d)
+    d.append(5)
+    seen = []
+    for v in d:
+        weft._dynamo.graph_break()
+        seen.append(v)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "f",
+    [over_a_deque_that_has_changed, over_a_deque_that_changes, back_over_a_deque_that_has_changed, over_a_deque_made_here],
+    ids=lambda f: f.__name__,
+)
+def test_deques_behind_a_break(f):
+    alike(f, (collections.deque([1, 2, 3]),))

@@ -7,9 +7,9 @@ from typing import Any
 from aten.promotion import TYPE_NAMES
 
 _EXACT = frozenset(
-    "argmax argmin mm bmm matmul addmm addmv addbmm baddbmm dot mv inner index_select gather where norm amax amin "
-    "nonzero take masked_select softmax log_softmax round sign sgn frac ceil floor trunc linalg_inv diag tril triu searchsorted "
-    "bucketize kthvalue sort max min median mode topk cummax cummin nan_to_num cross linalg_cross histc multinomial quantile "
+    "argmax argmin mm bmm matmul addmm addmv addbmm baddbmm dot mv inner index_select gather where norm amax amin nonzero take "
+    "masked_select softmax log_softmax round sign sgn frac ceil floor trunc linalg_inv diag tril triu searchsorted bucketize "
+    "kthvalue sort max min median nanmedian mode topk cummax cummin nan_to_num cross linalg_cross histc multinomial quantile "
     "nanquantile renorm isin tensordot scatter scatter_add linalg_norm".split()
 )
 _JOINED = frozenset("cat stack hstack vstack dstack column_stack".split())

@@ -84,6 +84,14 @@ def wrap_dims(dims: int | Sequence[int] | None, ndim: int) -> list[int]:
     return wrapped if ndim else []
 
 
+def check_dims(name: str, dims: Any) -> None:
+    """Raises TypeError for what are no ints, where any value is taken for dims."""
+    given = () if dims is None else [dims] if is_int(dims) or isinstance(dims, (bool, str)) else dims
+    for d in given:
+        if isinstance(d, bool) or not is_int(d):
+            raise TypeError(f"{name}(): argument 'dim' must be tuple of ints, but found element of type {type(d).__name__}")
+
+
 def broadcast_size(a: Size, b: Size) -> Size | None:
     """The common size of two sizes of one dimension; None if they do not broadcast."""
     if a is b or known_equal(a, b) or is_one(b):

@@ -223,6 +223,8 @@ def histogram(input, bins, range, weight, density):
     """Counts of elements in intervals, and their edges."""
     if range is not None and not isinstance(bins, int):
         raise TypeError("histogram() received an invalid combination of arguments - got (Tensor, Tensor, range=tuple)")
+    if input.dtype in (dtypes.float16, dtypes.bfloat16):
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
     _check(input.reshape([-1, 1]), [bins], range, weight)
     _check_weight(input.shape, weight)
     counts, edges = histogramdd_kernel(input.reshape([-1, 1]), [bins], range, weight, density)

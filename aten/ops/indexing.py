@@ -264,6 +264,9 @@ def scatter_reduce(input: Meta, dim: int, index: Meta, src: Meta, reduce: str, i
     if reduce not in _REDUCERS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     _scatter_check("scatter_reduce", input, dim, index, src)
+    if (input.dtype.is_complex and reduce in ("amax", "amin")) or (input.dtype is dtypes.bool and reduce == "mean"):
+        name = TYPE_NAMES[input.dtype.name]
+        raise NotImplementedError(f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{name}'")
     return input.like(sizes=input.sizes)
 
 

@@ -356,7 +356,9 @@ def kl_div(input, target, size_average, reduce, reduction, log_target):
 def kl_div_said(input, target, reduction, log_target):
     """kl_div without its warning, for which calls are not replayed."""
     loss = target.exp() * (target - input) if log_target else ops.xlogy(target, target) - target * input
-    return ops.sum(loss) / input.shape[0] if reduction == "batchmean" else reduce_loss(loss, reduction)
+    if reduction == "batchmean":
+        return ops.sum(loss) / input.shape[0] if input.ndim else ops.sum(loss)
+    return reduce_loss(loss, reduction)
 
 
 @composite(

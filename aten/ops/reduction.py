@@ -13,7 +13,7 @@ from aten.op import Op, composite, op, ops, widened
 from aten.ops.batching import batch_dims, is_tensor
 from aten.ops.pieces import reduce_into, reduction
 from aten.promotion import TYPE_NAMES, category, promote_types, to_real
-from aten.shapes import is_empty, is_int, product, reduced_sizes, refuse_many, wrap_dim, wrap_dims
+from aten.shapes import check_dims, is_empty, is_int, product, reduced_sizes, refuse_many, wrap_dim, wrap_dims
 
 
 def spread(g: Any, dim: list[int], keepdim: bool, sizes: Any) -> Any:
@@ -587,7 +587,9 @@ def norm(input, p, dim, keepdim, dtype):
         raise RuntimeError(f"norm(): the norms that have names are 'fro' and 'nuc', not {p!r}")
     if hasattr(p, "dtype") and p.requires_grad:
         raise TypeError("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not Tensor")
-    dims = None if dim is None else [dim] if isinstance(dim, int) or is_int(dim) else list(dim)
+    dim = int(dim) if hasattr(dim, "dtype") else dim
+    check_dims("linalg_vector_norm", dim)
+    dims = None if dim is None else [dim] if is_int(dim) else list(dim)
     return vector_norm(x, p, dims, keepdim)
 
 

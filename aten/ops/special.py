@@ -14,7 +14,7 @@ from aten.op import alias_of, composite, op, ops, registry
 from aten.ops.closed import closed, floating_of
 from aten.ops.conversion import result_type
 from aten.ops.pointwise import binary, float_only, pointwise_meta, unary
-from aten.promotion import TYPE_NAMES, category, element, number_dtype
+from aten.promotion import FINITE, TYPE_NAMES, category, element, number_dtype
 from aten.scalar import numerics
 from aten.scalar.numerics import via
 
@@ -290,11 +290,13 @@ def nan_to_num(input, nan, posinf, neginf):
     """NaN and infinities replaced (by default by 0 and the extreme finite values)."""
     if category(input.dtype) < 2:
         return ops.clone(input)
-    limits = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
-    limit = limits.get(input.dtype.name, 1.7976931348623157e308)
-    x = ops.where(ops.isnan(input), 0.0 if nan is None else nan, input)
-    x = ops.where(ops.eq(input, math.inf), limit if posinf is None else posinf, x)
-    return ops.where(ops.eq(input, -math.inf), -limit if neginf is None else neginf, x)
+    if input.dtype.is_complex:
+        return ops.complex(*[nan_to_num(part(input), nan, posinf, neginf) for part in (ops.real, ops.imag)])
+    limit = FINITE.get(input.dtype.name, 1.7976931348623157e308)
+    fitting = lambda number: math.copysign(math.inf, number) if limit < abs(number) < math.inf else number
+    x = ops.where(ops.isnan(input), 0.0 if nan is None else fitting(nan), input)
+    x = ops.where(ops.eq(input, math.inf), limit if posinf is None else fitting(posinf), x)
+    return ops.where(ops.eq(input, -math.inf), -limit if neginf is None else fitting(neginf), x)
 
 
 @composite("deg2rad(Tensor input) -> Tensor", inplace=True, native="chain")

@@ -72,6 +72,9 @@ def index_reduce(input, dim, index, source, reduce, include_self):
     """input with slices of source combined into the slices of dim that index names."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    if not include_self and (input.dtype.is_complex or input.dtype is dtypes.bool):
+        name = TYPE_NAMES[input.dtype.name]
+        raise NotImplementedError(f"\"index_reduce_func_exclude_input_init\" not implemented for '{name}'")
     if input.ndim == 0:
         return ops.scatter_reduce(input, 0, index.reshape([]), source.reshape([]), reduce, include_self=include_self)
     d = wrap_dim(dim, input.ndim)

@@ -13,7 +13,7 @@ from aten.ops.batching import batch_dims
 from aten.ops.pieces import reduction
 from aten.ops.reduction import axes_of, count, mean, reduced, root, spread
 from aten.promotion import category, to_real
-from aten.shapes import wrap_dims
+from aten.shapes import check_dims, wrap_dims
 
 
 def _correction(unbiased: Any, correction: Any) -> Any:
@@ -25,6 +25,8 @@ def _correction(unbiased: Any, correction: Any) -> Any:
 def _arguments(input, dim, correction, keepdim, unbiased):
     if isinstance(dim, bool):
         dim, unbiased = None, dim
+    dim = int(dim) if hasattr(dim, "dtype") else dim
+    check_dims("var", dim)
     if isinstance(correction, bool):
         correction, unbiased = None, correction
     return input, wrap_dims(dim, input.ndim), _correction(unbiased, correction), keepdim
@@ -47,7 +49,12 @@ def _var_normal(input, dim, correction, keepdim, unbiased):
 def _deviation(x: np.ndarray, dim: list[int], correction: Any) -> tuple[np.ndarray, np.ndarray]:
     """(mean, variance) with kept dims."""
     n = count(x.shape, dim)
-    mean = reduction(np.add, x, axes_of(dim)) / np.array(n, x.dtype)
+    mean = reduction(np.add, x, axes_of(dim))
+    if x.dtype.kind == "c":  # part by part: a NaN of one is none of the other
+        mean = np.asarray(mean)
+        mean.real, mean.imag = mean.real / np.array(n, mean.real.dtype), mean.imag / np.array(n, mean.real.dtype)
+    else:
+        mean = mean / np.array(n, x.dtype)
     centred = x - mean
     squares = (centred * centred.conj()).real if x.dtype.kind == "c" else centred * centred
     total = reduction(np.add, squares, axes_of(dim))

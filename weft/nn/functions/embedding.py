@@ -161,6 +161,8 @@ def _check(
             f"embedding_bag: If per_sample_weights ({samples.shape}) is not None, then it must have the same shape as the input "
             f"({input.shape})"
         )
+    if not weight.is_floating_point():
+        raise RuntimeError(f"embedding_bag: weight is half, bfloat16, float or double, but got {weight.dtype}")
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     if input.dim() == 2:

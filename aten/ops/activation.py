@@ -1,22 +1,42 @@
 """Activations of neural networks, as composites of core ops."""
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
+from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import Op, composite, op, ops, registry, widened
 from aten.ops.by_definition import by_definition
 from aten.ops.closed import closed, in_float32
 from aten.ops.pointwise import binary, finish_pointwise, float_only, pointwise_meta
-from aten.promotion import TYPE_NAMES, category
+from aten.promotion import TYPE_NAMES, category, element
 from aten.scalar import numerics
 from aten.shapes import wrap_dim
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
     return ops.where(condition, x, y)
+
+
+_BOUNDS = {"hardtanh": (0, 1), "threshold": (1,), "hardshrink": (0,), "softshrink": (0,)}  # numbers by place
+
+
+def _fitting(name: str, definition: Any) -> Any:
+    """The definition for numbers that the dtype holds which is computed in: of halves float32, but for bounds."""
+
+    @functools.wraps(definition)
+    def checked(input, *rest):
+        if input.dtype.is_floating_point:
+            for place, number in enumerate(rest):
+                if type(number) in (int, float):
+                    bound = place in _BOUNDS.get(name, ())
+                    element(number, input.dtype if bound or input.dtype.itemsize != 2 else dtypes.float32)
+        return definition(input, *rest)
+
+    return checked
 
 
 def _activation(
@@ -30,7 +50,7 @@ def _activation(
     native: str | None = "chain",
 ) -> Op:
     """An op of one tensor; with `inplace` also `name_` and a flag `inplace=` as in torch.nn.functional."""
-    definition = widened(definition)
+    definition = _fitting(name, widened(definition)) if parameters else widened(definition)
     extra = ", " + parameters if parameters else ""
     flag = ", bool inplace=False" if inplace and not method else ""
 

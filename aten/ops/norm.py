@@ -533,6 +533,8 @@ def local_response_norm(input, size, alpha, beta, k):
         raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
     if category(input.dtype) < 2 and input.dtype is not dtypes.int64:
         raise NotImplementedError(f"\"avg_pool2d\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
+    if input.dtype.is_complex:
+        raise NotImplementedError(f"\"avg_pool3d_out_frame\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
     if 0 in input.shape:
         return input
     if size < 1:

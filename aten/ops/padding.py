@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import dtype as dtypes
 from aten.laid_out import laid_out_as
 from aten.meta import Meta, exceeds
 from aten.op import composite, op, ops
@@ -168,6 +169,9 @@ def pad(input, pad, mode, value):
         raise RuntimeError("Padding length must be divisible by 2")
     if not 1 <= n <= 3 or input.ndim - n not in (1, 2):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+    if input.dtype is dtypes.bool and mode != "circular":
+        name = "reflection" if mode == "reflect" else "replication"
+        raise NotImplementedError(f"\"{name}_pad{n}d\" not implemented for 'Bool'")
     allowed = input.shape  # (what goes round may be longer than what is left, but not than the input)
     if mode == "circular" and any(p < 0 for p in pad):  # what is cut off does not come round
         input = constant_pad_nd(input, [min(p, 0) for p in pad], 0)

@@ -110,3 +110,23 @@ def test_what_needs_no_computing_is_taken():
     assert weft.pdist(weft.ones(1, 2).half()).shape == (0,)
     assert F.max_pool1d(of(3, I8, 1, 1, 4), 2, return_indices=True)[1].tolist() == [[[0, 2]]]
     assert F.adaptive_avg_pool2d(weft.ones(1, 4, 4) * 2j, 1).tolist() == [[[2j]]]
+
+
+ACTIVATIONS = {
+    "hardtanh": (lambda: F.hardtanh(HALVES, -1e5, 1.0), "c10::Half"),
+    "threshold": (lambda: F.threshold(ONES, 2.0, 1e300), "float"),
+    "leaky_relu": (lambda: F.leaky_relu(HALVES, 1e300), "float"),
+    "elu": (lambda: F.elu(ONES, 1e300), "float"),
+    "softplus": (lambda: F.softplus(ONES, 1, 1e300), "float"),
+    "hardshrink": (lambda: F.hardshrink(HALVES, 1e5), "c10::Half"),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_numbers_of_activations(name, compiled):
+    call, kind = ACTIVATIONS[name]
+    for _ in range(3):  # calls are replayed from some time on
+        with pytest.raises(RuntimeError, match=f"value cannot be converted to type {kind} without overflow"):
+            _compiled(call, compiled)()
+    assert F.leaky_relu(HALVES, 1e5).tolist() == [1.0, 1.0] and F.hardtanh(ONES, -inf, inf).tolist() == [1.0, 1.0]

@@ -18,6 +18,11 @@ REFUSED = (
     (lambda: F.conv3d(SPACE, SPACE), NotImplementedError, "not implemented for 'Bool'"),
     (lambda: F.conv_transpose1d(LINE, LINE), NotImplementedError, "not implemented for 'Bool'"),
     (lambda: F.conv_transpose2d(IMAGE, IMAGE), NotImplementedError, "not implemented for 'Bool'"),
+    (lambda: F.conv_transpose1d(LINE.char(), LINE.char()), NotImplementedError, "not implemented for 'Char'"),
+    (lambda: F.unfold(IMAGE.long(), 2), NotImplementedError, "not implemented for 'Long'"),
+    (lambda: F.fold(weft.ones(1, 4, 9).long(), 4, 2), NotImplementedError, "not implemented for 'Long'"),
+    (lambda: F.pad(LINE, (1, 1), mode="reflect"), NotImplementedError, "\"reflection_pad1d\" not implemented for 'Bool'"),
+    (lambda: F.local_response_norm(X[None, None] + 1j, 2), NotImplementedError, "not implemented for 'ComplexFloat'"),
 )
 
 

@@ -33,12 +33,13 @@ def bare_supers(code: types.CodeType, decoded: Decoded) -> list[int]:
 
 def implicit_reads(code: types.CodeType, decoded: Decoded, kept: bool) -> dict[int, tuple[str, ...]]:
     """Index of an instruction → the fast locals that it reads without naming them. `kept`: a frame holds its locals up to its
-    return or until they are bound again, which counts where a local's end runs code (a generator inside of a `try`)."""
+    return or until they are bound again, and those that it raises an exception with as long as that one's traceback lives, which
+    counts where a local's end runs code (a generator inside of a `try`)."""
     cells = (*code.co_cellvars, *code.co_freevars)
     reads: dict[int, tuple[str, ...]] = {}
     own = tuple(v for v in code.co_varnames if not v.startswith(HANDED) and v not in cells)
     if kept:
-        ends = ("RETURN_VALUE", "RETURN_CONST", "STORE_FAST")
+        ends = ("RETURN_VALUE", "RETURN_CONST", "STORE_FAST", "RAISE_VARARGS", "RERAISE")
         reads = {i.index: own for i in decoded.instructions if i.name.startswith(ends)}
     loads = (i for i in decoded.instructions if i.value in LOOK_AT_LOCALS and i.name in ("LOAD_GLOBAL", "LOAD_METHOD", "LOAD_ATTR"))
     if not LOOK_AT_LOCALS.isdisjoint(code.co_names) and any(i.name == "LOAD_GLOBAL" or i.value in _METHODS for i in loads):

@@ -210,6 +210,8 @@ class Frame:
             return
         if not self.is_polyfill():
             raised.value.trace.append(Step(self.code, self.current.line))
+        if self.output.suspended:  # of which some may end with these variables
+            raised.value.held.append(self.locals)
 
     def raises_again(self) -> bool:
         """Whether the current instruction raises what is being handled."""

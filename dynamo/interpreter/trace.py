@@ -93,7 +93,7 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
             breaks.let_go(e)
             if e.reason in (breaks.TOO_LONG, breaks.LIFETIME):
                 return outcome.Skip(str(e))
-            if e.born is not None:
+            if e.born is not None or any(type(getattr(v, "value", None)) is types.GeneratorType for v in root.locals.values()):
                 keep_locals(code)
             elif break_step is None and trace_rules.names_what_ends(code, globals, closure):
                 keep_locals(code)

@@ -33,7 +33,7 @@ class ExceptionVariable(ObjectVariable):
     arguments (values that are not known stand in it as `Opaque`), which answers for attributes and text as C does.
     """
 
-    __slots__ = ("new_args", "shadow", "context", "trace", "raised", "told")
+    __slots__ = ("new_args", "shadow", "context", "trace", "held", "raised", "told")
 
     def __init__(self, cls: type, args: list[Variable], source=None, value: Any = None):
         super().__init__(cls, value, source)
@@ -41,6 +41,7 @@ class ExceptionVariable(ObjectVariable):
         self.shadow: BaseException | None = None
         self.context: Variable | None = None  # what was being handled when it was raised, if that is known
         self.trace: list[Step] = []  # what it came through: the calls that are inlined, and the frame itself
+        self.held: list[dict] = []  # the variables of calls it came through, which live as long as its traceback
         self.raised = False  # while tracing
         self.told: dict[str, Variable] = {}  # members of C that were set: of those it starts with, the shadow tells
         if source is None:

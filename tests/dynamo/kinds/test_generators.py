@@ -2,6 +2,8 @@
 
 import contextlib
 
+import pytest
+
 import weft
 from tests.dynamo.kinds.alike import alike
 
@@ -112,3 +114,44 @@ def test_send_throw_close():
         return g.send(x), g.throw(KeyError("k")), g.close(), g.close(), error
 
     alike(f, (weft.ones(2),), fullgraph=True)
+
+
+def closes(log):
+    try:
+        yield 1
+    finally:
+        log.append("closed")
+
+
+def held_by_a_traceback(x, log):
+    def raises():
+        g = closes(log)
+        next(g)
+        raise KeyError
+
+    try:
+        raises()
+    except KeyError:
+        log.append("caught")
+    log.append("behind")
+    return x + 1
+
+
+def held_behind_a_break(x, log):
+    def raises():
+        g = closes(log)
+        next(g)
+        weft._dynamo.graph_break()
+        raise KeyError
+
+    try:
+        raises()
+    except KeyError:
+        log.append("caught")
+    log.append("behind")
+    return x + 1
+
+
+@pytest.mark.parametrize("f", [held_by_a_traceback, held_behind_a_break], ids=lambda f: f.__name__)
+def test_generators_end_with_the_traceback_that_holds_them(f):
+    alike(f, (weft.ones(2), []))

@@ -435,7 +435,7 @@ def renorm(input, p, dim, maxnorm):
     return input * ops.where(large, maxnorm / (size + 1e-7), 1.0)
 
 
-@composite("vander(Tensor x, int? N=None, *, bool increasing=False) -> Tensor", tags=["function_only"])
+@composite("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", tags=["function_only"])
 def vander(x, N, increasing):
     """Powers of the elements, one row each."""
     if x.ndim != 1:

@@ -160,3 +160,7 @@ def test_degrees_of_polynomials_are_bounded(monkeypatch):
         assert f(weft.tensor([0.5]), 900).isfinite().all()
         with pytest.raises(RuntimeError, match="a polynomial of degree 1099511627776 takes more than 1000 terms"):
             f(weft.tensor([0.5, 0.0]), 1 << 40)
+
+
+def test_vander_takes_its_order_by_position():
+    assert weft.vander(weft.arange(3.0), 3, True).tolist() == [[1, 0, 0], [1, 1, 1], [1, 2, 4]]

@@ -15,11 +15,13 @@ from typing import Any
 from aten import _native, chains
 from aten._native import Tensor
 from aten.autograd import products
+from aten.autograd.fused import without_gaps
 from aten.autograd.inplace import Path, lies_otherwise, shows_again
 from aten.autograd.record import Backward
 from aten.fx.node import map_arg
 from aten.meta import Meta, known_equal
 from aten.op import Op, node_name, ops
+from aten.shapes import is_symbolic
 from aten.transforms.trace import TraceLevel, make_fx
 from aten.transforms.tracer import CUT, Cell, Tracer, below, meta_argument, meta_of_call, opened
 
@@ -84,7 +86,11 @@ class ExactLevel(TraceLevel):
         plan = backward.plan
         rule, of = _DERIVED.get(plan.op.name, (None, ""))
         named = dict(zip(plan.names, saved))
-        if rule is None or _native.is_grad_enabled() or not all(_is_plain(t) for t in ((g, named[of]) if of else ())):
+        if rule is None or _native.is_grad_enabled():
+            return super().derive(backward, g, saved)
+        if not any(map(is_symbolic, meta_argument(g).strides)):
+            g = without_gaps(g)
+        if not all(_is_plain(t) for t in ((g, named[of]) if of else ())):
             return super().derive(backward, g, saved)
         found = rule(plan.needs, g, named)
         return super().derive(backward, g, saved) if found is None else tuple(found)

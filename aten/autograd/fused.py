@@ -15,6 +15,17 @@ from aten import _native
 fused: dict[str, Callable[[tuple[bool, ...], Any, dict[str, Any]], Any]] = {}
 
 
+def without_gaps(g: Any) -> Any:
+    """A gradient with gaps between its elements as the row-major copy of it; any other as it is. (Compiled code whose sizes are not
+    known has no form for gaps, and is to take the same derivative.)"""
+    strides, sizes, step = g.stride(), g.shape, 1
+    for d in sorted([d for d in reversed(range(len(sizes))) if strides[d] != 0], key=lambda d: (strides[d], sizes[d])):
+        if strides[d] != step:
+            return g.contiguous()
+        step *= sizes[d]
+    return g
+
+
 def _row(name: str) -> Callable[[Any], Any]:
     def declare(fn: Any) -> Any:
         fused[name] = fn
@@ -82,4 +93,4 @@ def _(needs: tuple[bool, ...], g: Any, saved: dict[str, Any]) -> Any:
     return NotImplemented
 
 
-__all__ = ["fused"]
+__all__ = ["fused", "without_gaps"]

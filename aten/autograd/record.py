@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aten import _native
-from aten.autograd.fused import fused
+from aten.autograd.fused import fused, without_gaps
 from aten.meta import Meta
 from aten.op import node_name
 
@@ -38,6 +38,8 @@ class Backward:
         plan = self.plan
         if not _native.is_grad_enabled():
             if self.fused is not None:
+                if not g.is_contiguous():
+                    g = without_gaps(g)
                 found = self.fused(plan.needs, g, dict(zip(plan.names, saved)))
                 if found is not NotImplemented:
                     return tuple(found)

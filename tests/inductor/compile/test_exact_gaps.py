@@ -1,0 +1,36 @@
+"""Exact mode, gradients with gaps between their elements: compiled code takes the derivative that eager takes."""
+
+import pytest
+
+import weft
+from weft.nn import functional as F
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+FUNCTIONS = {
+    "softmax": lambda x: x.softmax(1),
+    "log_softmax": lambda x: x.log_softmax(2),
+    "layer_norm": lambda x: F.layer_norm(x, [7]),
+    "gelu": lambda x: F.gelu(x),
+}
+GRADIENTS = {
+    "every second one": lambda g: weft.stack([g, g], -1)[..., 0],
+    "a part": lambda g: weft.cat([g, g], 1)[:, :4],
+    "rows that repeat": lambda g: g[:, :1].expand(3, 4, 7),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("layout", GRADIENTS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_with_gaps(name, layout, dynamic):
+    x, g = weft.randn(3, 4, 7), GRADIENTS[layout](weft.randn(3, 4, 7))
+
+    def f(x):
+        return FUNCTIONS[name](x), x.sin()
+
+    def gradient(f):
+        own = x.clone().requires_grad_()
+        return weft.autograd.grad(f(own)[0], own, g)[0]
+
+    got, want = gradient(weft.compile(f, dynamic=dynamic, fullgraph=True, options={"exact": True})), gradient(f)
+    assert weft.equal(got, want) and got.stride() == want.stride()

@@ -3,8 +3,10 @@
 import math
 from typing import Any
 
+from aten import dtype as dtypes
 from aten.errors import warn_caller
-from aten.op import composite, ops
+from aten.meta import Meta
+from aten.op import composite, op, ops
 from aten.ops.closed import closed
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import show
@@ -375,6 +377,23 @@ def poisson_nll_loss(input, target, log_input, full, size_average, eps, reduce, 
     return reduce_loss(loss, old_reduction(reduction, size_average, reduce))
 
 
+@op("check_variances(Tensor var) -> Tensor", tags=["function_only", "hidden", "raises"])
+def check_variances(var: Meta) -> Meta:
+    """Raises ValueError where an element is negative. An op, so that graphs do not end where it looks at values; gives False."""
+    return var.like(sizes=(), dtype=dtypes.bool)
+
+
+@check_variances.anywhere
+def _(var):
+    found = ops.any(var < 0)
+    if bool(found):
+        raise ValueError("var has negative entry/entries")
+    return found
+
+
+check_variances.batch(lambda n, dims, var: (check_variances(var).expand(n), 0))
+
+
 @composite(
     "gaussian_nll_loss(Tensor input, Tensor target, Any var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor",
     tags=["function_only"],
@@ -388,8 +407,7 @@ def gaussian_nll_loss(input, target, var, full, eps, reduction):
             var = var.unsqueeze(-1)
         elif tuple(input.shape[:-1]) != tuple(var.shape[:-1]) or var.shape[-1] != 1:
             raise ValueError("var is of incorrect size")
-    if not var.is_meta and bool((var < 0).any()):
-        raise ValueError("var has negative entry/entries")
+    check_variances(var.detach())
     limited = var + (var.detach().clamp(min=eps) - var.detach())
     loss = 0.5 * (limited.log() + mse_values(input, target) / limited)
     return reduce_loss(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)

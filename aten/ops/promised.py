@@ -78,7 +78,7 @@ PROMISED = {
         "huber_values huber_core smooth_l1_values smooth_l1_core mse_values l1_values mse_loss l1_loss smooth_l1_loss "
         "soft_margin_loss huber_loss hinge_embedding_loss margin_ranking_loss cosine_similarity cosine_embedding_loss "
         "pairwise_distance triplet_margin_loss bce_core bce_values bce_logits_values binary_cross_entropy "
-        "binary_cross_entropy_with_logits kl_div kl_div_said poisson_nll_loss gaussian_nll_loss",
+        "binary_cross_entropy_with_logits kl_div kl_div_said poisson_nll_loss check_variances gaussian_nll_loss",
     "matrix_exp":
         "matrix_exp. linalg_matrix_exp=matrix_exp.",
     "multihead_attention":

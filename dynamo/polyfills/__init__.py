@@ -31,7 +31,7 @@ def reduce(function, iterable, initial=NOTHING, /):
     total = next(it, end) if initial is NOTHING else initial
     if total is end:
         raise TypeError("reduce() of empty iterable with no initial value")
-    for v in it:
+    for v in iteration.Given(it):
         total = function(total, v)
     return total
 
@@ -91,7 +91,7 @@ def searched(a):
 def count_of(a, b, /):
     """operator.countOf"""
     count = 0
-    for x in searched(a):
+    for x in iteration.Given(searched(a)):
         if x is b or x == b:
             count += 1
     return count
@@ -100,7 +100,7 @@ def count_of(a, b, /):
 def index_of(a, b, /):
     """operator.indexOf"""
     at = 0
-    for x in searched(a):
+    for x in iteration.Given(searched(a)):
         if x is b or x == b:
             return at
         at += 1

@@ -10,6 +10,18 @@ import sys
 from operator import index  # (programs patch modules, and what looks into them must not see it)
 
 
+class Given:
+    """Gives an iterator to a loop or to another iterator, which would ask it for one: an `__iter__` of the program runs once."""
+
+    __slots__ = ("iterator",)
+
+    def __init__(self, iterator):
+        self.iterator = iterator
+
+    def __iter__(self):
+        return self.iterator
+
+
 def disguised(generator, like):
     """The generator, for an object of the class of the iterators that `like` makes (the tracer has a rule for this)."""
     return generator
@@ -23,9 +35,9 @@ def chain_from_iterable(iterable, /):
     it = iter(iterable)
 
     def items():
-        for part in it:
+        for part in Given(it):
             values = iter(part)
-            yield from values
+            yield from Given(values)
 
     return items()
 
@@ -89,7 +101,7 @@ def cycle(iterable, /):
 
     def items():
         saved, _at = [], None
-        for v in it:
+        for v in Given(it):
             yield v
             saved.append(v)
         while saved:
@@ -108,7 +120,7 @@ def accumulate(iterable, func=None, *, initial=None):
         if total is end:
             return
         yield total
-        for v in it:
+        for v in Given(it):
             total = total + v if func is None else func(total, v)
             yield total
 
@@ -134,7 +146,7 @@ def starmap(function, iterable, /):
     it = iter(iterable)
 
     def items():
-        for args in it:
+        for args in Given(it):
             yield function(*tuple(args))
 
     return items()
@@ -144,7 +156,7 @@ def takewhile(predicate, iterable, /):
     it = iter(iterable)
 
     def items():
-        for v in it:
+        for v in Given(it):
             if not predicate(v):
                 return
             yield v
@@ -156,11 +168,11 @@ def dropwhile(predicate, iterable, /):
     it = iter(iterable)
 
     def items():
-        for v in it:
+        for v in Given(it):
             if not predicate(v):
                 yield v
                 break
-        for v in it:
+        for v in Given(it):
             yield v
 
     return items()
@@ -170,7 +182,7 @@ def filterfalse(predicate, iterable, /):
     it = iter(iterable)
 
     def items():
-        for v in it:
+        for v in Given(it):
             if not (v if predicate is None else predicate(v)):
                 yield v
 
@@ -181,7 +193,7 @@ def compress(data, selectors):
     values, keeps = iter(data), iter(selectors)
 
     def items():
-        for v, keep in zip(values, keeps):
+        for v, keep in zip(Given(values), Given(keeps)):
             if keep:
                 yield v
 
@@ -196,7 +208,7 @@ def pairwise(iterable, /):
         a = next(it, end)
         if a is end:
             return
-        for b in it:
+        for b in Given(it):
             yield a, b
             a = b
 

@@ -13,6 +13,7 @@ from typing import Any
 from dynamo import breaks, outcome
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.bytecode.instruction import VERSION
+from dynamo.polyfills.iteration import Given
 from dynamo.variables.base import Exhausted, TrueVariable, Variable, method
 from dynamo.variables.constant import NONE, ConstantVariable
 from dynamo.variables.exception import raise_exception, thrown
@@ -217,6 +218,12 @@ class CountIterator(IteratorVariable):
         return emit.shared(self, lambda: outcome.Call(outcome.Const(itertools.count), args))
 
 
+def handed(emit, iterator: Variable) -> Any:
+    """The recipe of an iterator as what another one is made of."""
+    made, plain = emit.value(iterator), isinstance(iterator, IteratorVariable) and not isinstance(iterator, ObjectIterator)
+    return made if plain else outcome.Call(outcome.Const(Given), (made,))
+
+
 class Together(IteratorVariable):
     """An iterator over several at once."""
 
@@ -269,7 +276,7 @@ class ZipIterator(Together):
         return frame.values.tuple_(items)
 
     def recipe(self, emit):
-        parts = tuple(emit.value(i) for i in self.iterators)
+        parts = tuple(handed(emit, i) for i in self.iterators)
         return emit.shared(self, lambda: outcome.Call(outcome.Const(zip), parts, self.strictness()))
 
 
@@ -294,7 +301,7 @@ class EnumerateIterator(IteratorVariable):
         return frame.values.tuple_([ConstantVariable(self.index - 1), value])
 
     def recipe(self, emit):
-        args = (emit.value(self.iterator), outcome.Const(self.index))
+        args = (handed(emit, self.iterator), outcome.Const(self.index))
         return emit.shared(self, lambda: outcome.Call(outcome.Const(enumerate), args))
 
 
@@ -312,7 +319,7 @@ class MapIterator(Together):
         return self.function.call(frame, self.step(frame), {})
 
     def recipe(self, emit):
-        args = (emit.value(self.function), *[emit.value(i) for i in self.iterators])
+        args = (emit.value(self.function), *[handed(emit, i) for i in self.iterators])
         return emit.shared(self, lambda: outcome.Call(outcome.Const(map), args, self.strictness()))
 
 
@@ -335,7 +342,7 @@ class FilterIterator(IteratorVariable):
                 return value
 
     def recipe(self, emit):
-        args = (emit.value(self.function), emit.value(self.iterator))
+        args = (emit.value(self.function), handed(emit, self.iterator))
         return emit.shared(self, lambda: outcome.Call(outcome.Const(filter), args))
 
 

@@ -10,7 +10,7 @@ from dynamo import breaks, outcome
 from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE
-from dynamo.variables.iterator import GeneratorVariable, IteratorVariable, advanced
+from dynamo.variables.iterator import GeneratorVariable, IteratorVariable, advanced, handed
 
 
 class LibraryIterator(IteratorVariable):
@@ -40,6 +40,9 @@ class LibraryIterator(IteratorVariable):
         return Unsupported(breaks.SUSPENDED, self.describe(), self.generator.born)
 
 
+ITERATORS = ("it", "values", "keeps")  # variables that hold what `iter` has given
+
+
 class State:
     """The variables of the generator where it stands, as recipes."""
 
@@ -59,7 +62,8 @@ class State:
         return content.realize(frame)
 
     def __getitem__(self, name: str) -> Any:
-        return self.emit.value(self.variable(name))
+        value = self.variable(name)
+        return handed(self.emit, value) if name in ITERATORS else self.emit.value(value)
 
     def number(self, name: str) -> Any:
         """An int of the generator, or None."""
@@ -150,7 +154,7 @@ def never(value: Any) -> bool:
 
 
 def zip_longest(state: State) -> Any:
-    rows = [outcome.Const(()) if v.is_same(NONE) else state.emit.value(v) for v in state.variable("its").items]  # type: ignore[attr-defined]
+    rows = [outcome.Const(()) if v.is_same(NONE) else handed(state.emit, v) for v in state.variable("its").items]  # type: ignore[attr-defined]
     return call(itertools.zip_longest, *rows, fillvalue=state["fillvalue"])
 
 

@@ -417,7 +417,7 @@ PLAIN_VALUE: dict[type, Callable] = {
     float: float.__float__,
     str: str.__str__,
     bytes: bytes.__bytes__ if hasattr(bytes, "__bytes__") else lambda value: bytes.__getitem__(value, slice(None)),
-    complex: lambda value: complex(value.real, value.imag),
+    complex: complex.__pos__,  # (`real` and `imag` would be asked of the class)
 }
 
 

@@ -1,6 +1,7 @@
 """Iterators as results of compiled functions, in every state, and as arguments."""
 
 import collections
+import functools
 import itertools
 import operator
 
@@ -265,3 +266,67 @@ def over_a_deque_made_here(d):
 )
 def test_deques_behind_a_break(f):
     alike(f, (collections.deque([1, 2, 3]),))
+
+
+class Counted:
+    """An iterator that knows how often it was asked for one."""
+
+    def __init__(self):
+        self.n, self.asked = 0, []
+
+    def __iter__(self):
+        self.asked.append(self.n)
+        return self
+
+    def __next__(self):
+        self.n += 1
+        if self.n > 3:
+            raise StopIteration
+        return self.n
+
+
+OVER_COUNTED = {
+    "zip": lambda o: zip(o, [7, 8, 9]),
+    "map": lambda o: map(str, o),
+    "filter": lambda o: filter(None, o),
+    "enumerate": lambda o: enumerate(o),
+    "islice": lambda o: itertools.islice(o, 3),
+    "chain": lambda o: itertools.chain(o, [1]),
+    "zip_longest": lambda o: itertools.zip_longest(o, [1]),
+    "cycle": lambda o: itertools.cycle(o),
+    "takewhile": lambda o: itertools.takewhile(lambda v: v < 3, o),
+    "dropwhile": lambda o: itertools.dropwhile(lambda v: v < 2, o),
+    "accumulate": lambda o: itertools.accumulate(o),
+    "compress": lambda o: itertools.compress(o, [1, 0, 1]),
+    "pairwise": lambda o: itertools.pairwise(o),
+}
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+@pytest.mark.parametrize("name", OVER_COUNTED)
+def test_an_iterator_of_the_program_is_asked_for_itself_once(name, steps):
+    def f(x, o):
+        it = OVER_COUNTED[name](o)
+        first = [next(it) for _ in range(steps)]
+        weft._dynamo.graph_break()
+        return x + 1, first, [next(it, None) for _ in range(4)], o.asked, o.n
+
+    def told(f):
+        x, *rest = f(weft.ones(1), Counted())
+        return rest
+
+    weft.compiler.reset()
+    assert told(weft.compile(f, backend="eager")) == told(f)
+
+
+@pytest.mark.parametrize("f", [operator.indexOf, operator.countOf, lambda o, v: functools.reduce(max, o, v)])
+def test_so_it_is_by_functions_that_search(f):
+    def told(call):
+        o = Counted()
+        return call(weft.ones(1), o)[1], o.asked, o.n
+
+    def call(x, o):
+        return x + 1, f(o, 2)
+
+    weft.compiler.reset()
+    assert told(weft.compile(call, backend="eager", fullgraph=True)) == told(call)

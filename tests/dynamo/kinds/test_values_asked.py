@@ -6,6 +6,7 @@ import pytest
 
 import weft
 import weft.nn.functional as F
+from tests.dynamo.kinds.alike import alike
 
 X = weft.tensor([3.0, 0.0, 1.0, 1.0])
 CAPTURED = {
@@ -68,3 +69,21 @@ def test_methods_that_take_no_keywords(text):
     exec(f"def f(x, d):\n    try:\n        return x + 1, {text}\n    except TypeError as e:\n        return x + 1, str(e)", space)
     found = [f(weft.ones(2), {"a": 1})[1] for f in (space["f"], weft.compile(space["f"], backend="eager"))]
     assert found[0] == found[1] and "takes no keyword arguments" in found[0]
+
+
+class Silent(complex):
+    def __getattribute__(self, name):
+        return None
+
+
+SILENT = Silent(1, -0.0)
+
+
+def test_a_number_whose_class_answers_for_its_parts_is_the_number_that_it_holds():
+    def f(x):
+        try:
+            return list(zip(SILENT, SILENT))
+        except TypeError as e:
+            return x + 1, str(e), SILENT * 2, SILENT == 1
+
+    alike(f, (weft.ones(2),))

@@ -185,6 +185,23 @@ def shows_twice(meta: Meta) -> bool:
     return any(type(s) is int and s == 0 and n not in (0, 1) for n, s in dims) and all(n != 0 for n, _ in dims)
 
 
+def may_show_twice(meta: Meta) -> bool:
+    """Whether elements may share memory: of an expanded dim, or of windows that reach into one another. Symbols are guarded."""
+    if shows_twice(meta):
+        return True
+    if meta.is_contiguous() or any(type(_hint(x)) is not int for x in (*meta.sizes, *meta.strides)):
+        return False
+    dims = [(s, n) for s, n in zip(meta.strides, meta.sizes) if _hint(n) != 1]
+    if any(_hint(n) == 0 for _, n in dims):
+        return False
+    reach: Size = 0
+    for stride, size in sorted(dims, key=lambda d: _hint(d[0])):
+        if not exceeds(stride, reach):
+            return True
+        reach = reach + (size - 1) * stride
+    return False
+
+
 def is_row_major_now(meta: Meta) -> bool:
     """Row-major without gaps in this call. What symbols decide of that (sizes that happen to be 1, strides) is guarded."""
     expected: Size = 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast, errors, out_dtypes
 from aten.errors import NoShapeRule
-from aten.meta import Meta, exceeds, known_equal, overlap, shows_twice
+from aten.meta import Meta, exceeds, known_equal, may_show_twice, overlap
 from aten.meta_of_call import meta_call
 from aten.on_device import makes_elsewhere
 from aten.op import registry
@@ -394,7 +394,7 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
     if born is not None:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes a view that only NumPy can make", born)
     if shares_elements(target):
-        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor")
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into a tensor that shows elements twice")
     saved.check_write(output, op.name, target.node)
     born = read_as_data(target.node) if target.root.meta.requires_grad else None
     if born is not None:
@@ -456,11 +456,14 @@ def numpys_own(node: Any) -> int | None:
 
 
 def shares_elements(target: TensorVariable) -> bool:
-    """Whether the tensor, or one that it is a view of, shows elements of memory more than once."""
+    """Whether the tensor, or one that it is a view of, may show elements of memory more than once.
+
+    Eager writes them one after the other, each sees what the ones before it wrote; of what a graph writes each sees the old ones.
+    """
     node: Any = target.node
     while node is not None:
         val = node.meta.get("val")
-        if type(val) is Meta and shows_twice(val):
+        if type(val) is Meta and may_show_twice(val):
             return True
         node = viewed_by(node)
     return False

@@ -9,7 +9,7 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
-from aten.meta import Meta, is_transposed, known_equal
+from aten.meta import Meta, exceeds, is_transposed, known_equal
 from aten.op import alias_of, composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
 from aten.ops.pointwise import conjugate
@@ -248,16 +248,25 @@ def _accumulated(name: str, operands: str, compute: Any, tags: Any = ()) -> None
         inplace=True,
     )
     def definition(input, a, b, beta, alpha):
-        """beta * input + alpha * product; input is not read where beta is 0. Halves with factors are rounded once."""
+        """beta * input + alpha * product; input is not read where beta is 0. Halves with factors are rounded once.
+
+        Nor is a product read where alpha is 0, but without BLAS in PyTorch: halves, addr, addmv of complex, small baddbmm.
+        """
         plain = type(beta) in (int, float) and type(alpha) in (int, float) and beta in (0, 1) and alpha == 1
         if plain:
             return accumulate(input, a, b, beta, alpha)
         _check_factors(name, a.dtype, beta=beta, alpha=alpha)
-        return wide(input, a, b, beta, alpha)
+        if a.dtype in (dtypes.float16, dtypes.bfloat16):
+            return wide(input, a, b, beta, alpha)
+        return accumulate(input, a, b, beta, alpha, name != "addr" and not (name == "addmv" and a.dtype.is_complex))
 
-    def accumulate(input, a, b, beta, alpha):
-        result = _scaled(compute(a, b), alpha)
-        if type(beta) in (int, float) and beta == 0:
+    def accumulate(input, a, b, beta, alpha, reads_factor=False):
+        result = compute(a, b)
+        if reads_factor and _is_zero(alpha) and not (name == "baddbmm" and _is_small(a, b)):
+            result = ops.masked_fill(result, ops.full([], True, device=result.device), 0)
+        else:
+            result = _scaled(result, alpha)
+        if _is_zero(beta):
             broadcast(tuple(input.shape), tuple(result.shape))
             if _native.is_grad_enabled() and (input.requires_grad or _native.is_tracer(input)):  # its gradient is 0, not none
                 return ops.masked_fill(input, ops.full([], True, device=input.device), 0) + result
@@ -265,6 +274,16 @@ def _accumulated(name: str, operands: str, compute: Any, tags: Any = ()) -> None
         return _scaled(input, beta) + result
 
     wide = widened(accumulate)
+
+
+def _is_zero(factor: Any) -> bool:
+    """Whether a factor is 0 in this call, which is guarded."""
+    return not hasattr(factor, "dtype") and bool(factor == 0)
+
+
+def _is_small(a: Any, b: Any) -> bool:
+    """Whether PyTorch computes the products of these batches by its own loop, not by BLAS."""
+    return exceeds(400, a.shape[1] * a.shape[2] * b.shape[2])
 
 
 def _reduced_bmm(a, b):

@@ -146,7 +146,7 @@ class Restored:
         return self.swallow and kind is not None and issubclass(kind, self.swallow)
 
 def asking(log):
-    total = 0
+    total, dropped = 0, False
     while True:
         try:
             got = yield total
@@ -156,6 +156,10 @@ def asking(log):
         except ValueError as e:
             log.append(e.args)
             total = -1
+        except GeneratorExit:  # when that is, of what a traceback holds: docs/differences.md
+            dropped = True
+            raise
         finally:
-            log.append(total)
+            if not dropped:
+                log.append(total)
 """

@@ -146,7 +146,7 @@ class Restored:
         return self.swallow and kind is not None and issubclass(kind, self.swallow)
 
 def asking(log):
-    total, dropped = 0, False
+    total = 0
     while True:
         try:
             got = yield total
@@ -156,10 +156,6 @@ def asking(log):
         except ValueError as e:
             log.append(e.args)
             total = -1
-        except GeneratorExit:  # when that is, of what a traceback holds: docs/differences.md
-            dropped = True
-            raise
         finally:
-            if not dropped:
-                log.append(total)
+            log.append(total)
 """

@@ -30,6 +30,25 @@ def counting(n, log):
     finally:
         pass
 """
+QUIET_DROP = """
+def asking(log):
+    total, dropped = 0, False
+    while True:
+        try:
+            got = yield total
+            if got is None:
+                return total
+            total += got
+        except ValueError as e:
+            log.append(e.args)
+            total = -1
+        except GeneratorExit:
+            dropped = True
+            raise
+        finally:
+            if not dropped:
+                log.append(total)
+"""
 PATIENCE = 5  # seconds for the calls of one program
 
 
@@ -148,9 +167,11 @@ def alike(first: tuple, second: tuple | None) -> bool:
 
 
 def argued(text: str, compiled=compiled) -> bool:
-    """Whether only the moment differs at which something ends (docs/differences.md): a generator that a turn of a loop made, or
-    what a circle holds that `locals()` made."""
+    """Whether only the moment differs at which something ends (docs/differences.md): a generator that a turn of a loop made, what
+    a circle holds that `locals()` made, or what the traceback of an exception holds."""
     if "locals()" in text and differs(text, compiled=compiled, collect=True) is None:
+        return True
+    if "asking(" in text and "raise " in text and differs(QUIET_DROP + text, compiled=compiled) is None:
         return True
     loops = "while " in text or "for " in text
     generators = "counting(" in text or "chained(" in text

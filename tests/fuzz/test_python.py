@@ -96,6 +96,28 @@ def test_what_ends_late_because_a_circle_of_locals_holds_it_is_argued():
     assert not python.argued(HELD_BY_A_CIRCLE, compiled=forgetful)
 
 
+HELD_BY_A_TRACEBACK = """
+ERROR = KeyError()
+OBJECTS = [1, 2]
+
+def f(x, n, s, xs, d):
+    out = []
+    try:
+        asked = asking(out)
+        out.append(next(asked))
+        raise ERROR
+    except KeyError as e:
+        out.append(repr(e))
+    d["a"] = s
+    return x + 1, out
+"""
+
+
+def test_what_ends_late_because_a_traceback_holds_it_is_argued():
+    assert python.differs(HELD_BY_A_TRACEBACK) is not None and python.argued(HELD_BY_A_TRACEBACK)
+    assert not python.argued(HELD_BY_A_TRACEBACK, compiled=forgetful)
+
+
 def test_which_of_equal_numbers_it_is_is_not_seen_and_which_of_equal_objects_is():
     number, other = np.float32(3), np.float32(3)
     assert seen.seen([number, number]) == seen.seen([number, other])

@@ -36,7 +36,7 @@ def _number(cls: type) -> Callable:
             if not frame.world.lacks(value.python_type(), name):
                 return converted(frame, cls, name, value, value.method(frame, name, [], {}))
         native = getattr(value, "native", None)
-        if isinstance(native, ConstantVariable) and isinstance(native.value, (str, bytes)):
+        if isinstance(native, ConstantVariable) and isinstance(native.value, str if cls is complex else (str, bytes)):
             return literal(frame, run_python(frame, cls, native.value))
         raise frame.ops.refused(frame, cls, value)
 

@@ -272,3 +272,14 @@ def test_truths_that_change_and_what_is_thrown(text, backend):
     expected, found = outcomes(text, backend)
     for a, b in zip(norm(found), norm(expected), strict=True):
         assert alike(a, b, 1e-6)
+
+
+class Bytes(bytes):
+    pass
+
+
+def test_a_complex_number_of_bytes_is_refused_by_the_name_of_their_class():
+    def f(x, o):
+        return x + 1, int(o), float(o), complex(o)
+
+    alike(f, (weft.ones(1), Bytes(b"2")), (weft.ones(1), b"2"))

@@ -8,6 +8,7 @@ from aten import _native
 from aten.meta import Meta
 from aten.op import op, ops
 from aten.ops.linalg import adjoint, check_matrix, linalg_inv
+from aten.ops.no_halves import refuse_low_precision
 from aten.promotion import to_real
 
 
@@ -15,6 +16,7 @@ from aten.promotion import to_real
 def slogdet(A: Meta) -> tuple[Meta, Meta]:
     """Sign and log of the absolute value of the determinant."""
     check_matrix("linalg.slogdet", A, square=True)
+    refuse_low_precision("linalg.slogdet", A)
     return A.like(sizes=A.sizes[:-2]), A.like(sizes=A.sizes[:-2], dtype=to_real(A.dtype))
 
 
@@ -39,7 +41,7 @@ def _(g, A, out):
 @op("linalg_det(Tensor A) -> Tensor", tags=["library", "function_only"])
 def linalg_det(A: Meta) -> Meta:
     """The determinant."""
-    check_matrix("linalg.det", A, square=True)
+    check_matrix("linalg.det", A, square=True, kernel="lu_cpu")
     return A.like(sizes=A.sizes[:-2])
 
 

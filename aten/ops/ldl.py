@@ -199,7 +199,7 @@ def linalg_ldl_solve(LD, pivots, B, hermitian):
     LD: (*, n, n), pivots: (*, n) integers, B: (*, n, k). Raises RuntimeError for sizes or dtypes that do not fit.
     """
     name = "torch.linalg.ldl_solve"
-    check_matrix(name, LD, square=True)
+    check_matrix(name, LD, square=True, kernel="ldl_solve_kernel_cpu")
     if B.ndim < 2:
         wrap_dim(-2, B.ndim)
     if not known_equal(LD.shape[-1], B.shape[-2]) and LD.shape[-1] != B.shape[-2]:

@@ -10,6 +10,7 @@ from aten.meta import Meta, contiguous_strides, exceeds
 from aten.op import op, ops
 from aten.ops import factorizations
 from aten.ops.factorizations import NOT_POSITIVE, NOT_SOLVED, SINGULAR
+from aten.ops.no_halves import refuse_halves, refuse_low_precision
 from aten.promotion import TYPE_NAMES, category, to_complex, to_real
 
 
@@ -18,8 +19,8 @@ def adjoint(x: Any) -> Any:
     return ops.conj(ops.transpose(x, -2, -1))
 
 
-def check_matrix(name: str, x: Any, square: bool = False) -> None:
-    """Raises RuntimeError unless x is a batch of (square) floating matrices."""
+def check_matrix(name: str, x: Any, square: bool = False, kernel: str | None = None) -> None:
+    """Raises RuntimeError unless x is a batch of (square) floating matrices; of no halves if a kernel of LAPACK is named."""
     sizes = x.sizes if isinstance(x, Meta) else x.shape
     if len(sizes) < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
@@ -27,6 +28,8 @@ def check_matrix(name: str, x: Any, square: bool = False) -> None:
         raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {sizes[-2]} by {sizes[-1]} matrices")
     if category(x.dtype) < 2:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {TYPE_NAMES[x.dtype.name]}")
+    if kernel is not None:
+        refuse_halves(kernel, x)
 
 
 def _lapack(name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -59,6 +62,7 @@ def in_columns(x: Any) -> Any:
 def linalg_inv(A: Meta) -> Meta:
     """The inverse of square matrices. Raises LinAlgError for a singular one."""
     check_matrix("linalg.inv", A, square=True)
+    refuse_low_precision("linalg.inv", A)
     return by_columns(A, A.sizes)
 
 
@@ -75,7 +79,7 @@ linalg_inv.vjp(lambda g, out: -(adjoint(out) @ g @ adjoint(out)))
 
 def check_system(name: str, A: Meta, B: Meta) -> None:
     """Raises RuntimeError unless A @ X = B is a system of square matrices of one dtype."""
-    check_matrix(name, A, square=True)
+    check_matrix(name, A, square=True, kernel="lu_cpu")
     if A.dtype is not B.dtype:
         raise RuntimeError(
             f"{name}: Expected A and B to have the same dtype, but found A of type "
@@ -121,7 +125,7 @@ def solve_gradients(g: Any, needs: tuple, A: Any, out: Any, solve: Any = None) -
 )
 def solve_triangular_matrix(A: Meta, B: Meta, upper: bool, unitriangular: bool) -> Meta:
     """X of A @ X = B for a triangle of A, with ones on the diagonal if unitriangular; batches equal."""
-    check_matrix("linalg.solve_triangular", A, square=True)
+    check_matrix("linalg.solve_triangular", A, square=True, kernel="triangular_solve_cpu")
     if A.sizes[-1] != B.sizes[-2]:
         raise RuntimeError(
             f"linalg.solve_triangular: Incompatible shapes of A and B for the equation AX = B ({A.sizes[-2]}x{A.sizes[-1]} and "
@@ -152,7 +156,7 @@ def cholesky_lower(A: Meta, upper: bool) -> Meta:
 
     Raises LinAlgError unless A is positive definite.
     """
-    check_matrix("linalg.cholesky", A, square=True)
+    check_matrix("linalg.cholesky", A, square=True, kernel="cholesky_cpu")
     return by_columns(A, A.sizes)
 
 
@@ -180,7 +184,7 @@ def solve_factored(B: Meta, L: Meta, upper: bool) -> Meta:
 
     The gradient of L is that of the product with all of L, as PyTorch defines it.
     """
-    check_matrix("cholesky_solve", L, square=True)
+    check_matrix("cholesky_solve", L, square=True, kernel="cholesky_solve_cpu")
     if B.dtype is not L.dtype:
         raise RuntimeError(
             f"Expected b and A to have the same dtype, but found b of type {TYPE_NAMES[B.dtype.name]} and A of type "
@@ -214,7 +218,7 @@ def _(g, needs, L, upper, out):
 @op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", tags=["library", "function_only"])
 def linalg_qr(A: Meta, mode: str) -> tuple[Meta, Meta]:
     """A = Q @ R with orthonormal columns and an upper triangle; mode reduced, complete, or r (R alone)."""
-    check_matrix("linalg.qr", A)
+    check_matrix("linalg.qr", A, kernel="geqrf_cpu")
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
     *batch, m, n = A.sizes
@@ -268,7 +272,7 @@ def _hermitian_of_lower(x: Any) -> Any:
 )
 def linalg_eigh(A: Meta, UPLO: str) -> tuple[Meta, Meta]:
     """Eigenvalues in ascending order and orthonormal eigenvectors (columns) of a symmetric matrix."""
-    check_matrix("linalg.eigh", A, square=True)
+    check_matrix("linalg.eigh", A, square=True, kernel="linalg_eigh_cpu")
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     return A.like(sizes=A.sizes[:-1], dtype=to_real(A.dtype)), by_columns(A, A.sizes)
@@ -322,7 +326,7 @@ hermitian_values.recorded_fn = lambda A, UPLO: linalg_eigh(A, UPLO)[0]  # keeps 
 )
 def linalg_svd(A: Meta, full_matrices: bool) -> tuple[Meta, Meta, Meta]:
     """A = U @ diag(S) @ Vh, singular values in descending order."""
-    check_matrix("linalg.svd", A)
+    check_matrix("linalg.svd", A, kernel="linalg_svd_cpu")
     *batch, m, n = A.sizes
     k = min(m, n)
     return (
@@ -407,7 +411,7 @@ singular_values.recorded_fn = lambda A: linalg_svd(A, False)[1]
 @op("linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)", tags=["library", "function_only", "raises"])
 def linalg_eig(A: Meta) -> tuple[Meta, Meta]:
     """Complex eigenvalues and eigenvectors (columns of norm 1) of a square matrix."""
-    check_matrix("linalg.eig", A, square=True)
+    check_matrix("linalg.eig", A, square=True, kernel="linalg_eig_out_cpu")
     kind = to_complex(A.dtype)
     return A.like(sizes=A.sizes[:-1], dtype=kind), by_columns(A, A.sizes, kind)
 
@@ -438,7 +442,7 @@ def _(g, out, A_meta):
 )
 def linalg_lu_factor_ex(A: Meta, pivot: bool, check_errors: bool) -> tuple[Meta, Meta, Meta]:
     """L (below the diagonal, ones left out) and U in one matrix, and the row exchanges, counted from 1."""
-    check_matrix("linalg.lu_factor", A)
+    check_matrix("linalg.lu_factor", A, kernel="lu_cpu")
     k = min(A.sizes[-2:])
     return (
         by_columns(A, A.sizes),
@@ -549,7 +553,7 @@ def _(g, A, out):
 @op("geqrf(Tensor input) -> (Tensor a, Tensor tau)", tags=["library"])
 def geqrf(input: Meta) -> tuple[Meta, Meta]:
     """QR as LAPACK keeps it: R above, Householder vectors below the diagonal, and their factors."""
-    check_matrix("geqrf", input)
+    check_matrix("geqrf", input, kernel="geqrf_cpu")
     return by_columns(input, input.sizes), input.like(sizes=(*input.sizes[:-2], min(input.sizes[-2:])))
 
 

@@ -16,7 +16,7 @@ def _info(A: Meta) -> Meta:
 @op("cholesky_info(Tensor A, bool upper=False) -> (Tensor L, Tensor info)", tags=["library", "hidden"])
 def cholesky_info(A: Meta, upper: bool) -> tuple[Meta, Meta]:
     """`cholesky_lower`, and of each matrix 0 or the order of the first minor that is not positive; L then holds what was done."""
-    check_matrix("linalg.cholesky", A, square=True)
+    check_matrix("linalg.cholesky", A, square=True, kernel="cholesky_cpu")
     return by_columns(A, A.sizes), _info(A)
 
 

@@ -18,6 +18,7 @@ from aten.ops.linalg import (
     unpack_lu,
 )
 from aten.ops.matmul import multi_product
+from aten.ops.no_halves import refuse_halves, refuse_inexact, refuse_low_precision, refuse_pinv, refuse_vander
 from aten.ops.reduction import vector_norm
 from aten.promotion import TYPE_NAMES, category, to_real
 from aten.schema import named_result
@@ -45,7 +46,7 @@ def _expanded(a: Any, b: Any) -> tuple[Any, Any]:
 @_linalg("solve(Tensor A, Tensor B, *, bool left=True)")
 def linalg_solve(A, B, left):
     """X of A @ X = B (or X @ A = B); B may be a batch of vectors."""
-    check_matrix("linalg.solve", A, square=True)
+    check_matrix("linalg.solve", A, square=True, kernel="lu_cpu")
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
     if vector:
         return linalg_solve(A, B.unsqueeze(-1), left=True).squeeze([-1])
@@ -57,7 +58,7 @@ def linalg_solve(A, B, left):
 @_linalg("solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False)", "(Tensor result, Tensor info)")
 def linalg_solve_ex(A, B, left, check_errors):
     """`solve`, and of each matrix 0 or which pivot of its LU decomposition is 0, where the result is not finite."""
-    check_matrix("linalg.solve", A, square=True)
+    check_matrix("linalg.solve", A, square=True, kernel="lu_cpu")
     if B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])):
         x, info = ops.solve_info(*_expanded(A, B.unsqueeze(-1)))
         x = x.squeeze(-1)
@@ -80,6 +81,7 @@ def _checked(name: str, info: Any, says: str, check_errors: bool) -> Any:
 def linalg_inv_ex(A, check_errors):
     """`inv`, and of each matrix 0 or which pivot of its LU decomposition is 0, where the result is not finite."""
     check_matrix("linalg.inv", A, square=True)
+    refuse_low_precision("linalg.inv", A)
     inverse, info = ops.solve_info(A, ops.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(list(A.shape)))
     return _result(linalg_inv_ex, inverse, _checked("linalg.inv_ex", info, SINGULAR, check_errors))
 
@@ -118,14 +120,14 @@ def cholesky_solve(input, L, upper):
 @composite("cholesky_inverse(Tensor input, bool upper=False) -> Tensor")
 def cholesky_inverse(input, upper):
     """The inverse of a matrix given by its Cholesky factor."""
-    check_matrix("cholesky_inverse", input, square=True)
+    check_matrix("cholesky_inverse", input, square=True, kernel="cholesky_inverse_out_cpu")
     return ops.solve_factored(ops.eye(input.shape[-1], dtype=input.dtype).expand(list(input.shape)), input, upper)
 
 
 @_linalg("solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False)")
 def linalg_solve_triangular(A, B, upper, left, unitriangular):
     """X of A @ X = B (or X @ A = B) for a triangle of A."""
-    check_matrix("linalg.solve_triangular", A)
+    check_matrix("linalg.solve_triangular", A, kernel="triangular_solve_cpu")
     check_matrix("linalg.solve_triangular", B)
     if not left:
         x = linalg_solve_triangular(
@@ -166,6 +168,7 @@ def linalg_lstsq(input, b, rcond, driver):
         raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
     if driver not in (None, *_DRIVERS):
         raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of ({', '.join(_DRIVERS)})")
+    refuse_inexact(input)
     m, n = input.shape[-2:]
     vector = b.ndim == 1 or (input.ndim - 1 == b.ndim and tuple(b.shape) == tuple(input.shape[:-1]))
     rhs = b.unsqueeze(-1) if vector else b
@@ -205,6 +208,7 @@ def linalg_pinv(A, atol, rtol, hermitian, rcond):
     if rcond is not None and (rtol is not None or atol is not None):
         raise TypeError("linalg_pinv() received an invalid combination of arguments: rcond is the older name of rtol")
     check_matrix("linalg.pinv", A, square=hermitian)
+    refuse_pinv(A)
     rtol = rcond if rtol is None else rtol
     if 0 in A.shape:
         return adjoint(A)
@@ -223,6 +227,7 @@ def pinverse(input, rcond):
 def linalg_matrix_rank(A, tol, hermitian, atol, rtol):
     """The number of singular values above a tolerance."""
     check_matrix("linalg.matrix_rank", A)
+    refuse_inexact(A)
     atol = tol if tol is not None else atol
     values = ops.linalg_eigh(A)[0].abs() if hermitian else ops.linalg_svd(A, False)[1]
     if values.shape[-1] == 0:
@@ -243,6 +248,7 @@ def det(input):
 @composite("logdet(Tensor input) -> Tensor")
 def logdet(input):
     """The log of the determinant; NaN below 0."""
+    refuse_low_precision("logdet", input)
     sign, log = ops.slogdet(input)
     if input.dtype.is_complex:
         return sign.log() + log
@@ -334,7 +340,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
 @_linalg("lu_solve(Tensor LU, LongTensor pivots, Tensor B, *, bool left=True, bool adjoint=False)")
 def linalg_lu_solve(LU, pivots, B, left, adjoint):
     """X of A @ X = B (or X @ A = B), A given by `lu_factor`."""
-    check_matrix("linalg.lu_solve", LU)
+    check_matrix("linalg.lu_solve", LU, kernel="linalg.lu_solve_cpu")
     check_matrix("linalg.lu_solve", B)
     _check_pivots("linalg.lu_solve", pivots)
     if pivots.shape[-1] != LU.shape[-1]:
@@ -355,7 +361,7 @@ def lu_solve(input, LU_data, LU_pivots):
 @_linalg("householder_product(Tensor A, Tensor tau)")
 def linalg_householder_product(A, tau):
     """The first columns of the product of reflections I - tau * v @ v^H, v below the diagonal of A."""
-    check_matrix("linalg.householder_product", A)
+    check_matrix("linalg.householder_product", A, kernel="orgqr_cpu")
     m, n = A.shape[-2:]
     if m < n:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
@@ -388,6 +394,7 @@ def ormqr(input, tau, other, left, transpose):
                 f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype{own} and {name} has dtype "
                 f"{TYPE_NAMES[x.dtype.name]}"
             )
+    refuse_halves("ormqr_cpu", input)
     fit = input.shape[-2] == other.shape[-2 if left else -1] and tau.shape[-1] <= min(input.shape[-2:])
     if fit and input.shape[:-2] == other.shape[:-2] == tau.shape[:-1]:
         return ops.reflected(input, tau, other, left, transpose)
@@ -412,6 +419,7 @@ def linalg_matrix_norm(A, ord, dim, keepdim, dtype):
     if ord == "fro":
         return vector_norm(x, 2, [a, b], keepdim)
     if ord in ("nuc", 2, -2):
+        refuse_low_precision("linalg.matrix_norm", x)
         s = ops.linalg_svd(ops.movedim(x, [a, b], [-2, -1]), False)[1]
         found = ops.sum(s, [-1]) if ord == "nuc" else _greatest(s, -1) if ord == 2 else ops.amin(s, [-1])
         if keepdim:
@@ -500,6 +508,7 @@ def linalg_multi_dot(tensors):
 @_linalg("vander(Tensor x, *, int? N=None)")
 def linalg_vander(x, N):
     """Powers 0 … N-1 of the elements of the last dimension."""
+    refuse_vander(x)
     x = x.unsqueeze(0) if x.ndim == 0 else x
     n = x.shape[-1] if N is None else N
     if n < 2:

@@ -25,7 +25,7 @@ _ON_CPU = {
     # made of those
     "einsum tensordot inner matrix_power linalg_matrix_power chain_matmul linalg_multi_dot multi_head_attention_forward",
     "float32": "avg_pool3d binary_cross_entropy grid_sample grid_sampler_2d grid_sampler_3d polar prod quantile nanquantile stft "
-    "cdist trace view_as_complex cholesky cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr pinverse max_pool3d "
+    "cdist trace view_as_complex cholesky cholesky_inverse cholesky_solve inverse lu lu_solve orgqr ormqr pinverse max_pool3d "
     "max_unpool2d max_unpool3d adaptive_avg_pool3d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d mse_loss "
     "cosine_embedding_loss nll_loss hinge_embedding_loss poisson_nll_loss smooth_l1_loss cross_entropy l1_loss huber_loss "
     "margin_ranking_loss soft_margin_loss triplet_margin_loss multi_margin_loss ctc_loss kl_div multilabel_margin_loss "

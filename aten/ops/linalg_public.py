@@ -18,7 +18,7 @@ from aten.ops.linalg import (
     unpack_lu,
 )
 from aten.ops.matmul import multi_product
-from aten.ops.no_halves import refuse_halves, refuse_inexact, refuse_low_precision, refuse_pinv, refuse_vander
+from aten.ops.no_halves import is_half, refuse_halves, refuse_inexact, refuse_low_precision, refuse_pinv, refuse_vander
 from aten.ops.reduction import vector_norm
 from aten.promotion import TYPE_NAMES, category, to_real
 from aten.schema import named_result
@@ -473,7 +473,8 @@ def linalg_matrix_power(A, n):
     """A @ A @ … (n times), by squaring; of the inverse for negative n."""
     n = int(n)  # a symbol is fixed: which products there are depends on it
     if n < 0:
-        return linalg_matrix_power(ops.linalg_inv(A), -n)
+        inverse = ops.linalg_inv(A.float() if is_half(A) else A)  # halves are what autocast made of it: it keeps inverses wide
+        return linalg_matrix_power(inverse.to(A.dtype), -n)
     if n == 0:
         return ops.copy(A, ops.eye(A.shape[-1], dtype=A.dtype))
     times = ops.mul if tuple(A.shape[-2:]) == (1, 1) else ops.matmul

@@ -17,7 +17,7 @@ from dynamo import breaks, outcome
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.operators import ROWS
 from dynamo.variables import hashed
-from dynamo.variables.base import IdentityKey, Variable, method
+from dynamo.variables.base import Exhausted, IdentityKey, Variable, method
 from dynamo.variables.constant import PLAIN, ConstantVariable, boolean
 from dynamo.variables.exception import raise_exception
 from dynamo.variables.mapping import SET_OPERATORS, HashedVariable, missing
@@ -110,8 +110,8 @@ class SetVariable(HashedVariable):
 
     def combine(self, frame, name: str, other: Variable, in_place: bool = False) -> SetVariable:
         """self.name(other), where `name` is "union", "intersection" …"""
-        theirs = as_set(frame, other)
         as_it_is = issubclass(other.python_type(), (set, frozenset))
+        theirs = as_set(frame, other) if as_it_is or name != "intersection" else set_of(frame, self.found_in(frame, other))
         first, second = self.entries, theirs.entries
         if name == "intersection" and not (as_it_is and len(second) > len(first)):  # of equal elements those that Python walks over
             first, second = second, first
@@ -131,6 +131,21 @@ class SetVariable(HashedVariable):
             target.twin = twin if in_place else made
         target.entries = entries
         return target
+
+    def found_in(self, frame, other: Variable, most: int | None = None) -> list[Variable]:
+        """The items of the set that an iterable gives, which C asks no further once it has all of them, or `most`."""
+        items, keys, iterator = [], set(), other.iterate(frame)
+        while True:
+            try:
+                item = iterator.next(frame)
+            except Exhausted:
+                return items
+            key = self.key(frame, item)
+            if key in self.entries:
+                items.append(item)
+                keys.add(key)
+                if len(keys) >= (len(self.entries) if most is None else most):
+                    return items
 
     # ----------------------------------------------------------------------------------------- methods
     @method("add")
@@ -252,7 +267,9 @@ class SetVariable(HashedVariable):
 
     @method("isdisjoint")
     def isdisjoint(self, frame, other):
-        return not (self.entries.keys() & as_set(frame, other).entries.keys())
+        if issubclass(other.python_type(), (set, frozenset)):
+            return not (self.entries.keys() & as_set(frame, other).entries.keys())
+        return not self.found_in(frame, other, most=1)
 
     @method("__hash__")
     def hashed(self, frame):

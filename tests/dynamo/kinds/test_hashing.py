@@ -6,6 +6,8 @@ import collections
 import dataclasses
 import types
 
+import pytest
+
 import weft
 from dynamo.source import Item, Local
 from tests.dynamo.kinds.alike import alike
@@ -320,3 +322,30 @@ def test_a_nan_that_is_made_is_another_one_in_each_call():
         d, kept = {}, []
         assert [g(weft.ones(1), d, kept)[0] for _ in range(5)] == [1, 2, 3, 4, 5]
         assert len({id(v) for v in kept}) == 5
+
+
+SEARCHES = {
+    "isdisjoint": lambda s, o: s.isdisjoint(o),
+    "intersection": lambda s, o: s.intersection(o),
+    "intersection_update": lambda s, o: (s.intersection_update(o), s),
+    "of a frozenset": lambda s, o: frozenset(s).intersection(o),
+    "difference": lambda s, o: s.difference(o),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_sets_ask_no_further_than_they_have_to(name):
+    """Behind what decides, an element that has no hash is not met, and an iterator is left where it is."""
+
+    def f(x, s, o):
+        found = SEARCHES[name](s, o)
+        return x + 1, found, list(o)
+
+    for other in ([1, []], [1, 2, []], [[], 1], (True, 2, {}), [3, []], [1.0, 2, 2, 1], {1: 2, 5: 3}, [], range(5)):
+        alike(f, *((weft.ones(1), s, o) for s in ({1, 2}, {1}, set()) for o in (other,)))
+
+    def left(x, s):
+        o = iter([1, 2, 3, 4])
+        return x + 1, SEARCHES[name](s, o), list(o)
+
+    alike(left, (weft.ones(1), {1, 2}))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast, errors, out_dtypes
 from aten.errors import NoShapeRule
+from aten.later import later
 from aten.meta import Meta, exceeds, known_equal, may_show_twice, overlap
 from aten.meta_of_call import meta_call
 from aten.on_device import makes_elsewhere
@@ -30,6 +31,8 @@ from dynamo.views import COPIES, VIEWS, is_at_number, viewed_by, writes
 
 if TYPE_CHECKING:
     from aten.op import Op
+
+norms_out = later("aten.older_forms", "norms_out")
 
 # Of the second tensor these see its form alone.
 LIKE_ANOTHER = frozenset("type_as to view_as expand_as reshape_as".split())
@@ -72,6 +75,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if output.has_inference and not output.ambient & guards.INFERENCE:
         refuse_of_inference(output, op, args, kwargs)
     target = None
+    if len(args) > 4 and op.name == "norm":
+        args, kwargs = norms_out(args, kwargs, TensorVariable)
     if "out" in kwargs and "out" not in {p.name for p in op.schema.params}:
         target = kwargs.pop("out")
         if not isinstance(target, TensorVariable):

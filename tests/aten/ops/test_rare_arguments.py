@@ -164,3 +164,20 @@ def test_degrees_of_polynomials_are_bounded(monkeypatch):
 
 def test_vander_takes_its_order_by_position():
     assert weft.vander(weft.arange(3.0), 3, True).tolist() == [[1, 0, 0], [1, 1, 1], [1, 2, 4]]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_norm_takes_out_and_dtype_by_position(compiled):
+    def run(f):
+        weft.compiler.reset()
+        return (weft.compile(f) if compiled else f)(x, weft.empty(2))
+
+    x = weft.tensor([[3.0, 4.0], [5.0, 12.0]])
+    assert run(lambda x, out: weft.norm(x, 2, 1, False, out).add(0)).tolist() == [5.0, 13.0]
+    assert run(lambda x, out: (weft.norm(x, "fro", 1, False, out), out)[1]).tolist() == [5.0, 13.0]
+    for f in (lambda x, out: weft.norm(x, 2, 1, True, None, weft.float64), lambda x, out: x.norm(2, 1, True, weft.float64)):
+        assert run(f).dtype is weft.float64 and run(f).tolist() == [[5.0], [13.0]]
+    out = weft.empty(2, dtype=weft.float64)
+    assert weft.norm(x, 2, 1, False, out, weft.float64) is out and out.tolist() == [5.0, 13.0]
+    with pytest.raises(TypeError):
+        weft.norm(x, 2, 1, False, None, weft.float64, None)

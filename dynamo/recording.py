@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aten import _native, autocast, errors, out_dtypes
 from aten.errors import NoShapeRule
 from aten.later import later
-from aten.meta import Meta, exceeds, known_equal, may_show_twice, overlap
+from aten.meta import Meta, exceeds, known_equal, may_show_twice, overlap, shows_twice
 from aten.meta_of_call import meta_call
 from aten.on_device import makes_elsewhere
 from aten.op import registry
@@ -398,8 +398,8 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
     born = numpys_own(target.node)
     if born is not None:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes a view that only NumPy can make", born)
-    if shares_elements(target):
-        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into a tensor that shows elements twice")
+    if shares_elements(target, "fill" in op.tags or (op.name == "setitem" and not any(tensors_of([args[1]])))):
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor or overlapping windows")
     saved.check_write(output, op.name, target.node)
     born = read_as_data(target.node) if target.root.meta.requires_grad else None
     if born is not None:
@@ -460,15 +460,18 @@ def numpys_own(node: Any) -> int | None:
     return None if node is None else node.meta["numpy's own"]
 
 
-def shares_elements(target: TensorVariable) -> bool:
+def shares_elements(target: TensorVariable, in_order: bool) -> bool:
     """Whether the tensor, or one that it is a view of, may show elements of memory more than once.
 
     Eager writes them one after the other, each sees what the ones before it wrote; of what a graph writes each sees the old ones.
+    Parts of windows that a graph made by `unfold` it may write, where they do not overlap or `in_order` (no write reads another).
     """
     node: Any = target.node
     while node is not None:
         val = node.meta.get("val")
-        if type(val) is Meta and may_show_twice(val):
+        whole = node.op == "placeholder" or getattr(node.target, "name", None) == "as_strided"
+        whole = whole or (node is target.node and not in_order)
+        if type(val) is Meta and (may_show_twice if whole else shows_twice)(val):
             return True
         node = viewed_by(node)
     return False

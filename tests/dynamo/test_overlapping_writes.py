@@ -20,6 +20,7 @@ WRITES = {
     "index_put_": (lambda x: windows(x).index_put_((weft.tensor([0]),), weft.tensor(9.0)), [9.0, 9.0, 2.0, 3.0]),
     "index_fill_": (lambda x: windows(x).index_fill_(0, weft.tensor([0]), 3.0), [3.0, 3.0, 2.0, 3.0]),
     "as_strided": (lambda x: x.as_strided((3, 2), (1, 1)).neg_(), [-0.0, 1.0, 2.0, -3.0]),
+    "a row of as_strided": (lambda x: x.as_strided((3, 2), (1, 1))[0].add_(5), [5.0, 6.0, 2.0, 3.0]),
     "a view of one": (lambda x: windows(x).t()[1:].add_(1), [0.0, 2.0, 3.0, 4.0]),
 }
 
@@ -47,6 +48,17 @@ def test_windows_from_outside():
     x = weft.arange(4.0)
     assert weft.compile(f)(windows(x)).item() == 19.0
     assert x.tolist() == [1.0, 3.0, 4.0, 4.0]
+
+
+def test_a_row_of_windows_from_outside():
+    def f(w):
+        w[1].add_(1)
+        return w.sum()
+
+    weft.compiler.reset()
+    x = weft.arange(4.0)
+    assert weft.compile(f)(windows(x)).item() == 13.0
+    assert x.tolist() == [0.0, 2.0, 3.0, 3.0]
 
 
 def test_windows_that_begin_to_overlap_for_another_size():

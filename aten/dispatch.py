@@ -432,7 +432,7 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
     for value in public[1:]:
         if "number" not in op.tags or getattr(value, "ndim", 1):  # (a tensor without dims may stand for a number)
             _native.check_overlap(target, value, "indexing" in op.tags)
-    if expanded and not _any_requires_grad(public):
+    if expanded and base.kind == "core" and not _any_requires_grad(public):
         base.kernel_fn(array(target), *[kernel_argument(v) for v in normalize(base, public)])  # one element after the other
         target._bump_version()
         return target

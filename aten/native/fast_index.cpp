@@ -154,7 +154,9 @@ PyObject *fast_setitem(Call &call) {
   if (WEFT_NDIM(v) == 0 && !key.tensors) {
     if (check_fill(view) < 0) return nullptr;
   } else if (check_inplace(view) < 0) {
-    return nullptr;
+    if (!key.tensors) return nullptr;
+    PyErr_Clear();  // into expanded tensors index_put_ writes, and warns; what else is refused it refuses
+    return UNHANDLED;
   }
   if (key.tensors) {
     if (!put_indexed(view, key.tensors.get(), v, false)) return PyErr_Occurred() ? nullptr : UNHANDLED;

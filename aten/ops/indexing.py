@@ -458,7 +458,9 @@ def _(input, dim, index, source):
     return input.index_put_(places, source) if places else NotImplemented
 
 
-@composite("index_fill(Tensor input, int dim, LongTensor index, Any value) -> Tensor", tags=["indexing"], inplace=True)
+@composite(
+    "index_fill(Tensor input, int dim, LongTensor index, Any value) -> Tensor", tags=["indexing", "into_expanded"], inplace=True
+)
 def index_fill(input, dim, index, value):
     """input with the slices of `dim` that index names set to a value."""
     _check_fill(input, index, value)

@@ -9,7 +9,7 @@ from aten import _native
 from aten import dtype as dtypes
 from aten.fx.targets import holds
 from aten.info import finfo
-from aten.meta import Meta
+from aten.meta import Meta, shows_twice
 from aten.op import alias_of, composite, op, ops, registry
 from aten.ops.closed import closed, floating_of
 from aten.ops.conversion import result_type
@@ -124,31 +124,36 @@ def clamp_max(input, max):
 alias_of("clip", registry["clamp"])
 
 
-def _check_fits(value: Any, dtype: Any) -> None:
-    """Raises RuntimeError where a 0-d tensor holds what the dtype cannot: in a trace, where it may."""
-    if value.dtype is dtype or value.is_meta:
-        return
-    if not _native.is_tracer(value):
-        element(value.item(), dtype)
-    elif value.dtype.is_complex and not dtype.is_complex:
-        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
-
-
-@composite("masked_fill(Tensor input, BoolTensor mask, Any value) -> Tensor", tags=["number"], inplace=True)
+@composite("masked_fill(Tensor input, BoolTensor mask, Any value) -> Tensor", tags=["number", "into_expanded"], inplace=True)
 def masked_fill(input, mask, value):
     """input with `value` (a number or 0-d tensor) where the mask holds."""
+    return ops.contiguous(ops.where(mask, _filling(input, mask, value), input))
+
+
+@masked_fill.in_place
+def _(input, mask, value):
+    if input.is_contiguous() or not shows_twice(Meta.of(input)):
+        return NotImplemented
+    value = ops.fill(input.new_zeros([]), _filling(input, mask, value))
+    return input.index_put_([mask.expand(list(input.shape))], value)  # one element may be shown where the mask holds and where not
+
+
+def _filling(input: Any, mask: Any, value: Any) -> Any:
+    """The value in the dtype of the input. Raises RuntimeError for masks and values that masked_fill does not take."""
     if mask.dtype is not dtypes.bool:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.name}")
-    if hasattr(value, "dtype"):
-        if value.ndim:
-            raise RuntimeError(
-                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
-            )
-        _check_fits(value, input.dtype)
-        value = value.to(input.dtype)
-    else:
-        value = element(value, input.dtype)
-    return ops.contiguous(ops.where(mask, value, input))
+    if not hasattr(value, "dtype"):
+        return element(value, input.dtype)
+    if value.ndim:
+        text = f"but got tensor with {value.ndim} dimension(s)"
+        raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, {text}.")
+    if value.dtype is input.dtype or value.is_meta:
+        return value.to(input.dtype)
+    if not _native.is_tracer(value):
+        element(value.item(), input.dtype)
+    elif value.dtype.is_complex and not input.dtype.is_complex:
+        raise RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow")
+    return value.to(input.dtype)
 
 
 @composite("heaviside(Tensor input, Tensor values) -> Tensor", inplace=True, native="chain")

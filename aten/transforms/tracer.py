@@ -373,7 +373,7 @@ class Level:
                 f"(aten::{op.name}) that would mutate a captured Tensor. This is not supported; pass the tensor that is written to "
                 "the function as an argument."
             )
-        if shows_twice(target.meta) and "fill" not in op.tags:
+        if shows_twice(target.meta) and not {"fill", "into_expanded"} & set(op.tags):
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                 "location. Please clone() the tensor before performing the operation."

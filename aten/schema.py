@@ -218,7 +218,9 @@ class Param:
 
     def _accept_list(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
-            items = [None if item is None and self.is_tensor else self.accept_one(item) for item in value]
+            # (What it holds, as PyTorch reads it: an `__iter__` of its class is not asked.)
+            held = tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value)
+            items = [None if item is None and self.is_tensor else self.accept_one(item) for item in held]
             return NotImplemented if any(item is NotImplemented for item in items) else items
         if self.spread or self.variadic:
             one = self.accept_one(value)

@@ -113,3 +113,19 @@ def test_a_parameter_may_have_any_name(name, compiled):
     found = weft.autograd.grad((weft.compile(f, fullgraph=True) if compiled else f)(a, x).sum(), [a, x])
     expected = weft.autograd.grad((a * a * x).sin().sum(), [a, x])
     assert all(weft.allclose(f, e) for f, e in zip(found, expected))
+
+
+def test_subclasses_of_tuple_and_list_are_what_they_hold():
+    class Other:
+        def __iter__(self):
+            return iter([weft.zeros(1)])
+
+    class Pair(Other, tuple):
+        pass
+
+    class Items(Other, list):
+        pass
+
+    for cls in (Pair, Items):
+        for f in (weft.cat, weft.compile(weft.cat, backend="eager")):
+            assert f(cls((weft.ones(1), weft.ones(2)))).tolist() == [1, 1, 1]  # PyTorch's

@@ -9,6 +9,7 @@ from typing import Any
 
 from aten import settings
 from aten.aot.form import Form, form_of, in_form
+from aten.errors import GraphFailed
 from aten.fx.symbols import binders, read
 from aten.records import record
 from aten.symbolic.evaluate import evaluate
@@ -53,7 +54,10 @@ class Backwards:
                 return None
             args.append(saved[which] if kind == "saved" else inputs()[which] if kind == "input" else symbols[which])
         args += [in_form(g, form) for g, form in zip(grads, forms) if form is not None]
-        return found.run(*args)
+        try:
+            return found.run(*args)
+        except GraphFailed:  # what is saved lies otherwise than the graph says
+            return None
 
     def _make(self, forms: tuple[Form | None, ...]) -> _Backward:
         from aten.aot.pipeline import backward_in_form

@@ -76,7 +76,7 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
     ),
     ("B", NotImplementedError, "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution"),
     ("N", NotImplementedError, "conv_transpose1d conv_transpose2d conv_transpose3d"),
-    ("IB", NotImplementedError, "im2col col2im"),
+    ("I", NotImplementedError, "im2col col2im"),
     ("B", NotImplementedError, "cross linalg_cross addcmul geometric_ threshold"),
     ("C", NotImplementedError, "log_normal_"),
     ("C", RuntimeError, "cauchy_ exponential_ multinomial abs_"),

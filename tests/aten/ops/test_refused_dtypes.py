@@ -33,3 +33,16 @@ def test_refused(case, compiled):
     call, error, message = REFUSED[case]
     with pytest.raises(error, match=message):
         (weft.compile(call, fullgraph=True) if compiled else call)()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_windows_of_truth_values_are_truth_values(compiled):
+    x = weft.arange(18).view(1, 2, 3, 3) % 3 == 0
+
+    def unfolded(x):
+        return F.unfold(x, 2), F.fold(F.unfold(x, 2), (3, 3), 2)
+
+    weft.compiler.reset()
+    columns, image = (weft.compile(unfolded, fullgraph=True) if compiled else unfolded)(x)
+    assert columns.dtype is weft.bool and weft.equal(columns, F.unfold(x.float(), 2) > 0)
+    assert image.dtype is weft.bool and weft.equal(image, x)

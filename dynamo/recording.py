@@ -57,6 +57,20 @@ def is_plain(values: Iterable[Variable]) -> bool:
     return True
 
 
+def out_of(output, op: Op, args: Any, kwargs: Any) -> tuple[Any, Any, TensorVariable | None]:
+    """The arguments without `out=`, and the tensor that was given for it."""
+    if len(args) > 4 and op.name == "norm":
+        args, kwargs = norms_out(args, kwargs, TensorVariable)
+    if "out" not in kwargs or "out" in {p.name for p in op.schema.params}:
+        return args, kwargs, None
+    target = kwargs.pop("out")
+    if not isinstance(target, TensorVariable):
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with several out=")
+    if output.grad_enabled and any(t.meta.requires_grad for t in tensors_of([target, *args, *kwargs.values()])):
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with out= and a tensor that requires grad, which eager refuses")
+    return args, kwargs, target
+
+
 def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variable], plain: bool = False) -> Variable:
     """Record op(*args, **kwargs) and return its result. Raises in the traced program where the shape rule raises.
 
@@ -74,15 +88,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         refuse_unrecorded(output, op, [*args, *kwargs.values()])
     if output.has_inference and not output.ambient & guards.INFERENCE:
         refuse_of_inference(output, op, args, kwargs)
-    target = None
-    if len(args) > 4 and op.name == "norm":
-        args, kwargs = norms_out(args, kwargs, TensorVariable)
-    if "out" in kwargs and "out" not in {p.name for p in op.schema.params}:
-        target = kwargs.pop("out")
-        if not isinstance(target, TensorVariable):
-            raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with several out=")
-        if output.grad_enabled and any(t.meta.requires_grad for t in tensors_of([target, *args, *kwargs.values()])):
-            raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with out= and a tensor that requires grad, which eager refuses")
+    args, kwargs, target = out_of(output, op, args, kwargs)
     if "relayout" in op.tags:
         return relaid(output, frame, op, args, kwargs)
     if op.name in ("getitem", "setitem"):

@@ -589,8 +589,7 @@ def norm(input, p, dim, keepdim, dtype):
         raise TypeError("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not Tensor")
     dim = int(dim) if hasattr(dim, "dtype") else dim
     check_dims("linalg_vector_norm", dim)
-    dims = None if dim is None else [dim] if is_int(dim) else list(dim)
-    return vector_norm(x, p, dims, keepdim)
+    return vector_norm(x, p, None if dim is None else [dim] if is_int(dim) else list(dim), keepdim)
 
 
 @composite("dist(Tensor input, Tensor other, Scalar p=2) -> Tensor", compute="float32")

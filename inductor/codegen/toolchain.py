@@ -163,6 +163,7 @@ class Job:
 
     def __init__(self, sources: Sequence[str], folder: str, name: str, extra_flags: tuple[str, ...]):
         self.runs: list[_Run] = []
+        self.failed: BaseException | None = None
         self.output = os.path.join(folder, name + ".so")
         self.started = time.perf_counter()
         cxx = compiler()
@@ -196,7 +197,9 @@ class Job:
         return all(run.done for run in self.runs)
 
     def wait(self) -> str:
-        """The path of the library, once it exists. Raises CompileError with what the compiler said."""
+        """The path of the library, once it exists. Raises CompileError with what the compiler said, each time it is asked."""
+        if self.failed is not None:
+            raise self.failed
         if not self.done:
             try:
                 for run in self.runs:
@@ -204,7 +207,8 @@ class Job:
                 if self.link is not None:
                     self.runs.append(self.link())
                     self.runs[-1].join()
-            except BaseException:
+            except BaseException as e:
+                self.failed = e
                 self._end()
                 raise
             log(f"compiled {os.path.basename(self.output)} in {1e3 * (time.perf_counter() - self.started):.0f} ms")

@@ -30,25 +30,11 @@ def counting(n, log):
     finally:
         pass
 """
-QUIET_DROP = """
-def asking(log):
-    total, dropped = 0, False
-    while True:
-        try:
-            got = yield total
-            if got is None:
-                return total
-            total += got
-        except ValueError as e:
-            log.append(e.args)
-            total = -1
-        except GeneratorExit:
-            dropped = True
-            raise
-        finally:
-            if not dropped:
-                log.append(total)
-"""
+# The prelude's `asking`, which says nothing of being dropped.
+QUIET_DROP = PRELUDE[PRELUDE.index("def asking") :].replace(
+    "        finally:\n            log.append(total)",
+    "        except GeneratorExit:\n            log = []\n            raise\n        finally:\n            log.append(total)",
+)
 PATIENCE = 5  # seconds for the calls of one program
 
 

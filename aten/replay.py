@@ -20,7 +20,7 @@ from aten._native import Tensor
 from aten.dtype import device
 from aten.errors import DataDependentError
 from aten.fx.graph import Graph
-from aten.fx.node import Node, map_arg
+from aten.fx.node import Node, map_arg, may_raise
 from aten.learners import NEVER, whole
 from aten.meta import Meta
 from aten.op import Op
@@ -110,6 +110,8 @@ def _traced(top: Any, function: Callable[[Sequence[Any]], Any], tensors: Sequenc
         _native.set_grad_enabled(before)
     graph.constants = level.constants  # type: ignore[attr-defined]
     graph.output(_nodes_of(result))
+    if any(may_raise(node) and not node.users for node in graph.nodes):  # a check: a program has but what its result is made of
+        raise _NoProgram
     graph.eliminate_dead_code()
     return graph, result
 

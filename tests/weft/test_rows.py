@@ -144,3 +144,11 @@ def test_a_graph_goes_on_behind_a_loss_that_looks_at_values():
     with pytest.raises(ValueError, match="var has negative entry/entries"):
         compiled(x, -v)
     assert weft.vmap(lambda x: F.gaussian_nll_loss(x, x * 2, x))(x).shape == (3,)
+
+
+def test_what_is_replayed_still_looks_at_values():
+    x = weft.rand(3, 4)
+    for _ in range(12):  # after a few calls of a kind eager replays what they come to
+        F.gaussian_nll_loss(x, x, x)
+    with pytest.raises(ValueError, match="var has negative entry/entries"):
+        F.gaussian_nll_loss(x, x, -x - 1)

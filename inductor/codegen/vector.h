@@ -394,6 +394,11 @@ template <class T> W_INLINE void w_fill(T *to, signed char x, long n) {
   for (; i + 64 <= n; i += 64) *(V *)(p + i) = V{} + x;
   for (; i < n; i++) p[i] = x;
 }
+// n elements of memory as they are; none if n is negative. (memmove: the loader takes the oldest memcpy for a library that
+// was not linked with libc, and glibc's oldest is the slow one.)
+template <class T> W_INLINE void w_copy(T *to, const T *from, long n) {
+  if (n > 0) __builtin_memmove(to, from, (unsigned long)n * sizeof(T));
+}
 template <class T, class V> W_INLINE void w_store1(T *p, V v) { *(w_raw<T> *)p = w_mem<T>::down(v)[0]; }
 template <class T, class V, class N> W_INLINE void w_scatter(T *p, long stride, V v, N n) {
   const auto r = w_mem<T>::down(v);

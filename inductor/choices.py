@@ -167,10 +167,11 @@ def adds_apart(m: Expr, n: Expr, k: Expr, dtype: str) -> bool:
     return dtype not in HALF and all(s.is_const and s.value <= SMALL_SIDE for s in (m, n, k))
 
 
-def scales_product(m: Expr, n: Expr, k: Expr, dtype: str) -> bool:
-    """Whether a matrix product is a number times a row or a column, which a loop is better at (the gradients of a dot product of
-    262140: 0.5 ms instead of 1.5) and fuses with what is around. Eager multiplies there, too."""
-    return k.is_const and k.value == 1 and any(s.is_const and s.value == 1 for s in (m, n)) and dtype in ("float32", "float64")
+def scales_product(k: Expr, dtype: str) -> bool:
+    """Whether a matrix product is a column times a row, which a loop is better at (the gradients of a dot product of 262140: 0.5 ms
+    instead of 1.5; of a vector of 52420 by five columns: 27 us instead of 230) and fuses with what is around. Eager multiplies
+    there, too."""
+    return k.is_const and k.value == 1 and dtype in ("float32", "float64")
 
 
 def fuses_convolution(channels: Any, results: Any, groups: int, places: list, dtype: str, of_weight: bool = False) -> bool:

@@ -23,7 +23,7 @@ def mm(graph, a, b):
         if graph.device != "cpu":
             return number(0, a.dtype, graph.sizes(graph.out))
         raise NotLowered("a matrix product without elements")
-    if a.rank == 2 and choices.scales_product(a.sizes[0], b.sizes[1], a.sizes[1], a.dtype):
+    if a.rank == 2 and choices.scales_product(a.sizes[1], a.dtype):
         row, column = loop_variables(2)
         return Value(graph.sizes(graph.out), a.dtype, apply("mul", a.load([row, 0]), b.load([0, column])))
     if choices.sums_product(a.sizes[-2], b.sizes[-1], a.sizes[-1], a.rank == 3, graph.all_hints()):

@@ -264,7 +264,9 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
             return result
     if op.kind == "view":
         meta = result_meta(op, args)
-        if op.name in ("detach", "data_of"):
+        if op.name == "data_of":
+            return args[0].data
+        if op.name == "detach":
             return _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
         return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, op, args[1:], meta.dtype)
     away = devices.elsewhere(args, op)

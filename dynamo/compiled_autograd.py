@@ -6,9 +6,9 @@ the graph, and so is what only Python or another Program can run (the Node itsel
 
 from __future__ import annotations
 
+import _operator as operator
 import contextlib
 import heapq
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -6,7 +6,7 @@ the ufunc of NumPy. `ROWS[function]` finds the row of a function of `operator`, 
 
 from __future__ import annotations
 
-import operator
+import _operator as operator
 from collections.abc import Callable
 from typing import Any
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _operator as operator
 import linecache
-import operator
 from typing import Any
 
 from aten import _native, autocast, default_device

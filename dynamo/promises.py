@@ -11,8 +11,8 @@ The checks come behind the op, which raises what eager raises for arguments that
 
 from __future__ import annotations
 
+import _operator as operator
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 

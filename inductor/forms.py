@@ -25,10 +25,11 @@ class _Backward:
 
 
 class Backwards:
-    """backward(inputs, saved, grads) of one captured graph, for gradients in any form.
+    """backward(argument, saved, grads) of one captured graph, for gradients in any form.
 
-    saved: the names of what the forward keeps, in the joint graph; compile_core: a core graph → its callable. None where
-    this form cannot be compiled.
+    argument(i, checked): what the graph was called with; if checked, RuntimeError where it has been written since. saved: the
+    names of what the forward keeps, in the joint graph; compile_core: a core graph → its callable. None where this form cannot
+    be compiled.
     """
 
     def __init__(self, gm: Any, saved: Sequence[str], compile_core: Callable[[Any], Callable[..., tuple]]):
@@ -37,22 +38,21 @@ class Backwards:
         self.found: dict[tuple[Form | None, ...], _Backward] = {}
         self.where = binders(gm.graph)
 
-    def __call__(self, inputs: Callable[[], Sequence[Any]], saved: Sequence[Any], grads: Sequence[Any]) -> tuple | None:
+    def __call__(self, argument: Callable[[int, bool], Any], saved: Sequence[Any], grads: Sequence[Any]) -> tuple | None:
         forms = tuple([form_of(g, bool(self.where)) for g in grads])
         found = self.found.get(forms)
         if found is None:
             found = self.found[forms] = self._make(forms)
         symbols: dict[str, Any] = dict(zip(self.saved, saved))
         if self.where and (found.guards or any(kind == "symbol" for kind, _ in found.sources)):
-            given = inputs()
-            symbols.update({name: read(given, where) for name, where in self.where.items()})
+            symbols.update({name: read({at[0]: argument(at[0], False)}, at) for name, at in self.where.items()})
         if not all(g.free_symbols <= symbols.keys() and evaluate(g, symbols) for g in found.guards):
             return None
         args = []
         for kind, which in found.sources:
             if kind == "symbol" and which not in symbols:
                 return None
-            args.append(saved[which] if kind == "saved" else inputs()[which] if kind == "input" else symbols[which])
+            args.append(saved[which] if kind == "saved" else argument(which, True) if kind == "input" else symbols[which])
         args += [in_form(g, form) for g, form in zip(grads, forms) if form is not None]
         try:
             return found.run(*args)
@@ -82,7 +82,7 @@ def for_node(backwards: Backwards, gradients: Sequence[int]) -> Callable[[Any, t
 
     def backward(node: Any, grads: tuple) -> Any:
         (kept,) = node.saved
-        found = backwards(kept.inputs, kept.values(), grads)
+        found = backwards(kept.argument, kept.values(), grads)
         if found is None:
             return NotImplemented
         out: list[Any] = [None] * kept.n_inputs

@@ -58,7 +58,8 @@ class AotFunction:
         if self.backward is not None:
             self._record(flat, made, results[graphs.saved :])
         for (i, o), writes in zip(graphs.mutations, graphs.writes):
-            write_back(inputs[i], made[o], o in self._differentiable)
+            target = inputs[i] if writes else inputs[i].data  # (whose writes are not the tensor's)
+            write_back(target, made[o], o in self._differentiable)
             for _ in range(writes - 1):
                 inputs[i]._bump_version()
         return tuple([self._output(o, inputs, made, symbols) for o in graphs.outputs])
@@ -138,7 +139,7 @@ class _Backward:
         saved = node.saved
         tangents = function.tangents
         if function.other_forms is not None and not all(map(_fits, grads, tangents)):
-            found = function.other_forms(lambda: self.inputs, saved, grads)
+            found = function.other_forms(self.argument, saved, grads)
             if found is not None:
                 return found
         given = [fit_tangent(g, meta, made) for g, meta, made in zip(grads, tangents, node.metas)]
@@ -148,18 +149,25 @@ class _Backward:
             found = self.differentiable(grads)
             return tuple([g.detach() if isinstance(g, Tensor) else g for g in found])
 
+    def argument(self, i: int, checked: bool) -> Any:
+        """What the graph was called with; if checked, RuntimeError where it has been written since."""
+        x, version = self.inputs[i], self.versions[i]
+        if checked and isinstance(x, Tensor) and x._version != version:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"an input of a compiled graph with sizes {list(x.shape)} is at version {x._version}; "
+                f"expected version {version}"
+            )
+        return x
+
     def differentiable(self, grads: tuple) -> tuple:
         """The gradients with history: forward and backward again, op by op, under autograd."""
         function = self.function
         joint: Any = function.graphs.joint
         used = joint.graph.placeholders
-        for x, version, node in zip(self.inputs, self.versions, used):
-            if node.users and isinstance(x, Tensor) and x._version != version:
-                raise RuntimeError(
-                    "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                    f"an input of a compiled graph with sizes {list(x.shape)} is at version {x._version}; "
-                    f"expected version {version}"
-                )
+        for i, node in enumerate(used[: len(self.inputs)]):
+            if node.users:
+                self.argument(i, True)
         placeholders = joint.graph.placeholders[len(self.inputs) :]
         symbols = {name: read(self.inputs, where) for name, where in function._binders.items()}
         given = [zeros_for(n.meta["val"], symbols) if g is None else g for g, n in zip(grads, placeholders)]

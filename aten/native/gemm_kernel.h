@@ -354,8 +354,9 @@ template <typename T> long run(const WeftGemm *gemm, const WeftKernelRuntime *rt
   const WeftGemm &g = *gemm;
   i64 batch = batch_size(g);
   if (g.m <= 0 || g.n <= 0 || batch <= 0) return 0;
-  if (g.m == 1 && !g.b.load && (g.b.row_stride == 1 || g.b.col_stride == 1)) return run_vector<T>(g, rt, batch, false), 0;
-  if (g.n == 1 && !g.a.load && (g.a.row_stride == 1 || g.a.col_stride == 1)) return run_vector<T>(g, rt, batch, true), 0;
+  const auto in_rows = [](i64 along_k, i64 along_n, i64 n) { return along_n == 1 || is_dot(along_k, along_n, n); };
+  if (g.m == 1 && !g.b.load && in_rows(g.b.row_stride, g.b.col_stride, g.n)) return run_vector<T>(g, rt, batch, false), 0;
+  if (g.n == 1 && !g.a.load && in_rows(g.a.col_stride, g.a.row_stride, g.m)) return run_vector<T>(g, rt, batch, true), 0;
   if (is_small<T>(g, batch)) return run_small<T>(g), 0;
   if (batch > 1 && are_small<T>(g)) {
     const i64 work = g.m * g.k * ceil_div(g.n, lanes<T>) + 32;

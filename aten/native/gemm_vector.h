@@ -138,6 +138,23 @@ template <typename T, typename S> void dot_rows(const T *a, const S *b, i64 row_
   }
 }
 
+// Whether a product with one row or column is made of dot products. The order of a sum depends on which of the matrix' dims is the
+// inner one, not on whether that has gaps: a tensor that compiled code keeps without them is summed as it is where it lies.
+inline bool is_dot(i64 along_k, i64 along_n, i64 n) { return n == 1 || (along_n != 1 && (along_k == 1 || along_k < along_n)); }
+
+// As dot_rows, of rows whose elements lie `step` apart: as many at a time as `room` is for are copied there.
+inline i64 rows_in_room(i64 k) { return k <= 1024 ? 64 : 1 + 65536 / k; }
+template <typename T, typename S>
+void dot_gapped(const T *a, const S *b, i64 row_stride, i64 step, i64 k, i64 rows, T *sum, T *room) {
+  const i64 most = rows_in_room(k);
+  for (i64 j = 0; j < rows; j += most) {
+    const i64 n = smaller(most, rows - j);
+    for (i64 r = 0; r < n; r++)
+      for (i64 i = 0; i < k; i++) room[r * k + i] = one(b + (j + r) * row_stride + i * step, T());
+    dot_rows<T, T>(a, room, k, k, n, sum + j);
+  }
+}
+
 // One row (or with `swapped` one column: the transposed product) of result.
 template <typename T> struct VectorPlan {
   const WeftGemm *g;
@@ -169,11 +186,13 @@ template <typename T> const T *load_vector(const WeftGemm &g, bool swapped, i64 
 template <typename T> void do_vector(void *context, i64 begin, i64 end, i64 worker) {
   const VectorPlan<T> &p = *(const VectorPlan<T> *)context;
   const WeftGemm &g = *p.g;
-  T *sum = (T *)p.rt->scratch(worker, (g.k + 2 * vector_block + 64) * (i64)sizeof(T)), *part = sum + vector_block + 16;
-  T *const room = part + vector_block;
-  const T *vector = room;
   const WeftGemmOperand &matrix = p.swapped ? g.a : g.b;
   i64 along_k = p.swapped ? matrix.col_stride : matrix.row_stride, along_n = p.swapped ? matrix.row_stride : matrix.col_stride;
+  const bool dot = is_dot(along_k, along_n, p.n), gapped = dot && along_k != 1;
+  const i64 copied = gapped ? smaller(rows_in_room(g.k), p.block) * g.k : 0;
+  T *sum = (T *)p.rt->scratch(worker, (g.k + copied + 2 * vector_block + 64) * (i64)sizeof(T)), *part = sum + vector_block + 16;
+  T *const room = part + vector_block, *const rows = room + g.k + 16;
+  const T *vector = room;
   i64 last = -1;
   for (i64 task = begin; task < end; task++) {
     i64 batch = task / p.blocks, j = task % p.blocks * p.block, n = smaller(p.n - j, p.block);
@@ -182,7 +201,8 @@ template <typename T> void do_vector(void *context, i64 begin, i64 end, i64 work
     with_type<T>(matrix.dtype, [&](auto type) {
       typedef decltype(type) S;
       const S *m = element<S>(g, matrix, batch, p.swapped ? j : 0, p.swapped ? 0 : j);
-      if (along_n == 1 && !(p.n == 1 && along_k == 1)) return row_times<T>(vector, m, along_k, g.k, n, sum, part);
+      if (!dot) return row_times<T>(vector, m, along_k, g.k, n, sum, part);
+      if (gapped) return dot_gapped<T>(vector, m, along_n, along_k, g.k, n, sum, rows);
       return dot_rows<T>(vector, m, along_n, g.k, n, sum);
     });
     if (p.swapped) g.store(g.store_env, batch, j, n, 0, 1, sum, 1);

@@ -37,12 +37,12 @@ class TracerSize(tuple):
 
 
 class Writes:
-    """How often what a tensor and its views share was written."""
+    """How often what a tensor and its views share was written; `unseen`: as its `data`, which has a version of its own."""
 
-    __slots__ = ("count",)
+    __slots__ = ("count", "unseen")
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self.unseen = 0
 
 
 class Cell:
@@ -101,7 +101,7 @@ class Tracer(Tensor):
 
     @property
     def _version(self) -> int:
-        return 0 if self.writes is None else self.writes.count
+        return 0 if self.writes is None else self.writes.count - self.writes.unseen
 
     @property
     def _base(self) -> Tracer | None:
@@ -399,6 +399,7 @@ class Level:
         self.replaced(cell.payload, new)
         cell.payload = new
         cell.writes.count += 1
+        cell.writes.unseen += any(op.name == "data_of" for op, _ in target.chain)
         if not target.chain:
             target.payload, target.generation = new, cell.writes.count
             self.moved(target)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _operator as operator
 import dis
-import operator
 
 from dynamo.interpreter import asserts, operators
 from dynamo.interpreter.rules import VERSION, opcode

@@ -220,7 +220,7 @@ def call_intrinsic_1(frame, inst):
             value = frame.values.iterator.stopped(frame, value).value
         frame.push(value)
     elif inst.arg == 5:
-        import operator
+        import _operator as operator
 
         from dynamo.interpreter.operators import unary
 

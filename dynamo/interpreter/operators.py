@@ -6,8 +6,8 @@ of the traced program comes only from classes that lack the special methods, in 
 
 from __future__ import annotations
 
+import _operator as operator
 import collections
-import operator
 import types
 from collections.abc import Callable
 from operator import index as as_index  # (programs patch modules, and tracing must not see it)
@@ -28,6 +28,7 @@ from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 
 SLOT = types.WrapperDescriptorType
+JOINING = (operator.add, operator.mul)
 REPEATED = (str, bytes, bytearray, list, tuple, collections.deque)
 
 
@@ -35,7 +36,7 @@ REPEATED = (str, bytes, bytearray, list, tuple, collections.deque)
 def binary(frame, op, a: Variable, b: Variable) -> Variable:
     """op(a, b) for a function of `operator`, in-place and comparing ones included."""
     row = ROWS[op]
-    result = a.binary(frame, op, b) if op is not row.function and not _multiplies(frame, row, a, b) else None
+    result = _in_place(frame, row, a, b) if op is not row.function else None
     if result is None:
         result = compare(frame, op, a, b) if row.is_comparison else compute(frame, row, a, b)
     if result is not None:
@@ -52,20 +53,40 @@ def compute(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
         return a.binary(frame, row.function, b)
     look = frame.world.on_class
     of_subclass = issubclass(right, left) and look(right, row.reflected) is not look(left, row.reflected)
-    if of_subclass or _multiplies(frame, row, a, b):
+    if of_subclass or _answers(frame, row, a, b):
         result = b.reflected(frame, row.function, a)
         return a.binary(frame, row.function, b) if result is None else result
     result = a.binary(frame, row.function, b)
     return b.reflected(frame, row.function, a) if result is None else result
 
 
-def _multiplies(frame, row: Operator, a: Variable, b: Variable) -> bool:
-    """Whether an object of a program's class answers before a sequence is repeated: repeating is no product, and comes last."""
+def _in_place(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
+    """The in-place method; of a sequence of C after what programs say of the operator itself, for it is none of numbers."""
+    left, right, look = a.python_type(), b.python_type(), frame.world.on_class
+    if row.function not in JOINING or not issubclass(left, REPEATED):
+        return a.binary(frame, row.inplace, b)
+    if not frame.world.lacks(left, row.inplace_dunder):
+        inherits = row.function is operator.add and left not in REPEATED  # (whose `+=` of numbers is list.__iadd__)
+        if inherits or not isinstance(look(left, row.inplace_dunder), SLOT):
+            return a.binary(frame, row.inplace, b)
+    asked = [lambda: a.binary(frame, row.function, b)] if not isinstance(look(left, row.dunder), SLOT) else []
+    if not frame.world.lacks(right, row.reflected) and not isinstance(look(right, row.reflected), SLOT):
+        of_subclass = right is not left and issubclass(right, left)
+        asked.insert(0 if of_subclass else len(asked), lambda: b.reflected(frame, row.function, a))
+    for ask in asked:
+        if (result := ask()) is not None:
+            return result
+    return a.binary(frame, row.inplace, b)
+
+
+def _answers(frame, row: Operator, a: Variable, b: Variable) -> bool:
+    """Whether an object of a program's class answers before a sequence is repeated or joined: which is no product and no sum, and
+    comes last."""
     left, right = a.python_type(), b.python_type()
-    if row.function is not operator.mul or not issubclass(left, REPEATED) or frame.world.lacks(right, "__rmul__"):
+    if row.function not in JOINING or not issubclass(left, REPEATED) or frame.world.lacks(right, row.reflected):
         return False
     look = frame.world.on_class
-    return not isinstance(look(right, "__rmul__"), SLOT) and isinstance(look(left, "__mul__"), SLOT)
+    return not isinstance(look(right, row.reflected), SLOT) and isinstance(look(left, row.dunder), SLOT)
 
 
 def compare(frame, op, a: Variable, b: Variable) -> Variable | None:

@@ -6,9 +6,9 @@ that gives its items. GETTERS: class → what a call of its objects does.
 
 from __future__ import annotations
 
+import _operator as operator
 import collections
 import itertools
-import operator
 
 from dynamo.polyfills import iteration
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import _operator as operator
 import collections
 import functools
 import inspect
-import operator
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar

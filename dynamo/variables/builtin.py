@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+import _operator as operator
 import abc
 import builtins
-import operator
 import os
 import types
 from collections.abc import Callable

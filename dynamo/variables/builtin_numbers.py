@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import _operator as operator
 import sys
 from collections.abc import Callable
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import _operator as operator
 import enum
 import math
-import operator
 import types
 from typing import Any
 

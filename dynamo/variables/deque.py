@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _operator as operator
 import collections
-import operator
 
 from dynamo import outcome
 from dynamo.breaks import NotConstant

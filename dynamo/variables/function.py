@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _operator as operator
 import functools
-import operator
 import types
 from collections.abc import Callable
 from typing import Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import _operator as operator
 
 from dynamo import breaks, outcome, polyfills
 from dynamo.breaks import Unsupported

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import _operator as operator
 import collections
 import itertools
-import operator
 import sys
 import types
 from collections.abc import Callable, Iterator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _operator as operator
 import cmath
 import copy
 import copyreg
@@ -10,7 +11,6 @@ import functools
 import inspect
 import itertools
 import math
-import operator
 import sys
 import types
 from collections.abc import Callable

@@ -7,8 +7,8 @@ is read past all that the subclass overrides (`NativeItem`), and what C asks the
 
 from __future__ import annotations
 
+import _operator as operator
 import collections
-import operator
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any

@@ -5,7 +5,7 @@ Result dtypes are asked of NumPy at capture and become explicit casts, so that b
 
 from __future__ import annotations
 
-import operator
+import _operator as operator
 from collections.abc import Callable
 from typing import Any
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import _operator as operator
 from typing import Any
 
 import numpy as np

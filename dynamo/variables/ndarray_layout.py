@@ -7,7 +7,7 @@ as the operands do. Only where an operand does not lie row by row.
 
 from __future__ import annotations
 
-import operator
+import _operator as operator
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -6,7 +6,7 @@ what it is a view of; where it, that, or a view of it is written or leaves, it i
 
 from __future__ import annotations
 
-import operator
+import _operator as operator
 from collections.abc import Callable
 from typing import Any
 

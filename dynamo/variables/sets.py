@@ -8,8 +8,8 @@ nothing may depend on it.
 
 from __future__ import annotations
 
+import _operator as operator
 import enum
-import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import _operator as operator
 import types
 import weakref
 from typing import Any
@@ -233,7 +233,7 @@ class TensorVariable(TensorFacts):
     def get_data(self, frame):
         if frame.output.graph.transformed:
             return self.op(frame, "data_of", self)
-        made: Any = self.op(frame, "detach", self)
+        made: Any = self.op(frame, "detach" if self.root.meta.requires_grad else "data_of", self)  # (which counts its own writes)
         made.node.meta["data"] = frame.output.root.group_step
         made.node.meta["data of"], made.node.meta["held by"] = self, weakref.ref(made)
         return made

@@ -305,7 +305,7 @@ class GraphLowering:
         found, strides = self.layout(x), tuple(map(self.known, meta.strides))
         if found is not None and same_layout(x, found[2], strides):
             return x
-        return self.realize(x, self.dense(meta))
+        return self.realize(x, self.dense(meta) or self.without_gaps(meta))
 
     def stored(self, n) -> Buffer:
         """The buffer whose memory a node's value shares with what it is a view of, laid out as in eager."""
@@ -471,6 +471,17 @@ class GraphLowering:
                 return None
             expected *= sizes[d].value
         return strides
+
+    def without_gaps(self, meta) -> tuple[Expr, ...] | None:
+        """Strides without gaps in the order of the dims in memory, where that is known: a product's sum depends on it."""
+        sizes, strides = self.sizes(meta), tuple(map(self.known, meta.strides))
+        if any(not e.is_const for e in (*sizes, *strides)):
+            return None
+        found, expected = list(strides), ONE
+        for d in sorted(range(len(sizes)), key=lambda d: (strides[d].value, -d)):
+            found[d] = expected
+            expected = expected * sizes[d] if sizes[d].value > 1 else expected
+        return tuple(found)
 
     # ---- ops without loops
 

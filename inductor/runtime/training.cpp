@@ -110,6 +110,17 @@ static PyObject *kept_inputs(PyObject *o, PyObject *) {
   return kept_items(self, self->n_saved, Py_SIZE(self), "input");
 }
 
+// argument(i, checked): sizes and numbers may be asked of an argument that has been written since.
+static PyObject *kept_argument(PyObject *o, PyObject *args) {
+  KeptObject *self = (KeptObject *)o;
+  Py_ssize_t i;
+  int checked;
+  if (!PyArg_ParseTuple(args, "np", &i, &checked)) return nullptr;
+  if (i < 0 || i >= Py_SIZE(self) - self->n_saved) return PyErr_Format(PyExc_IndexError, "there is no argument %zd", i);
+  const KeptObject::Item &item = self->items[self->n_saved + i];
+  return !checked || unchanged(item, "input", i) ? Py_XNewRef(item.object) : nullptr;
+}
+
 static PyObject *kept_values(PyObject *o, PyObject *) {
   KeptObject *self = (KeptObject *)o;
   return kept_items(self, 0, self->n_saved, "saved value");
@@ -141,6 +152,7 @@ static PyObject *kept_n_inputs(PyObject *o, void *) {
 static PyGetSetDef kept_getset[] = {{"n_inputs", kept_n_inputs, nullptr, "How many arguments there were.", nullptr}, {}};
 static PyMethodDef kept_methods[] = {
     {"inputs", kept_inputs, METH_NOARGS, "The arguments; RuntimeError if one has been written since."},
+    {"argument", kept_argument, METH_VARARGS, "argument(i, checked): one argument; if checked, RuntimeError likewise."},
     {"values", kept_values, METH_NOARGS, "What was saved, and the generator's state; RuntimeError likewise."},
     {nullptr, nullptr, 0, nullptr}};
 static PyType_Slot kept_slots[] = {{Py_tp_traverse, (void *)kept_traverse},

@@ -70,3 +70,24 @@ def test_what_has_been_looked_at_breaks():
         with pytest.raises(Unsupported):
             weft.compile(program, backend="eager", fullgraph=True)(x)
         assert weft.compile(program, backend="eager")(x).tolist() == program(x).tolist()
+
+
+@pytest.mark.parametrize("backend", ["inductor", "aot_eager", "eager"])
+def test_writes_of_data_are_none_of_the_tensor(backend):
+    def f(x):
+        first = x._version
+        x.data.mul_(2)
+        second = x._version
+        x.add_(1)
+        data = x.data
+        data.view(-1)[0] = 7
+        return x + 1, first, second, x._version
+
+    def g(x):
+        x.data[1:] = 5
+        return x * 2
+
+    for function in (f, g):
+        a, b = weft.arange(4.0), weft.arange(4.0)
+        got, want = weft.compile(function, backend=backend)(a), function(b)
+        assert str(got) == str(want) and weft.equal(a, b) and a._version == b._version

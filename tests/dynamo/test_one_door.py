@@ -85,3 +85,9 @@ def test_what_is_allowed_is_there():
     for name, text in ALLOWED:
         source = ast.unparse(ast.parse((FOLDER / "variables" / name).read_text()))
         assert text in source, f"{name} has no {text} any more: take it off the list"
+
+
+def test_the_operators_are_not_read_where_a_program_replaces_them():
+    """`operator.add = mine` is the program's: `_operator`, of which the functions of `operator` are, stays as it is."""
+    found = [str(p) for p in FOLDER.rglob("*.py") for line in p.read_text().splitlines() if line.strip() == "import operator"]
+    assert found == []

@@ -49,3 +49,31 @@ def test_a_backward_whose_saved_values_lie_otherwise_is_taken_op_by_op():
             return weft.autograd.grad(f(own, written), own, g)[0]
 
         assert weft.allclose(gradient(weft.compile(f, fullgraph=True, options={"exact": True})), gradient(f))
+
+
+def test_products_of_an_input_with_gaps_that_the_function_writes():
+    def f(x, v):
+        x.sub_(0.1)
+        return x @ v, v @ x, weft.einsum("ij,i->j", x, v)
+
+    x, v = weft.randn(33, 33), weft.randn(33)
+    for at in ((slice(None), slice(None, None, 2)), (slice(None, None, 2), slice(None))):
+        wide = [weft.zeros(33 * (1 + (at[0].step == 2)), 33 * (1 + (at[1].step == 2)))[at].copy_(x) for _ in range(2)]
+        got = weft.compile(f, fullgraph=True, options={"exact": True})(wide[0], v)
+        assert all(map(weft.equal, got, f(wide[1], v)))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_an_input_that_no_gradient_needs_may_be_written_before_another_form_comes(dynamic):
+    def f(x, w):
+        return (x + w * w).softmax(1)
+
+    def gradient(f, g):
+        x, w = weft.arange(28.0).reshape(4, 7), weft.arange(28.0).reshape(4, 7).sin().requires_grad_()
+        out = f(x, w)
+        x.zero_()
+        return weft.autograd.grad(out, w, g)[0]
+
+    c = weft.compile(f, dynamic=dynamic, fullgraph=True, options={"exact": True})
+    for g in (weft.ones(4, 7), weft.arange(7.0).expand(4, 7), weft.arange(28.0).reshape(7, 4).t()):
+        assert weft.equal(gradient(c, g), gradient(f, g))

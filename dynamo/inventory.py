@@ -6,7 +6,6 @@ each is what the tables of rules say that capture looks into.
 
 from __future__ import annotations
 
-import _operator as operator
 import builtins
 import collections
 import contextlib
@@ -17,6 +16,7 @@ import enum
 import functools
 import itertools
 import math
+import operator
 import sys
 import types
 from pathlib import Path

@@ -1,7 +1,9 @@
-// sampling_kernels.cpp: images [N, C, H, W] at the points of a grid [N, H', W', 2], bilinear or nearest, and the derivatives.
+// sampling_kernels.cpp: images [N, C, H, W] at the points of a grid [N, H', W', 2], or volumes [N, C, D, H, W] at points of 3 numbers;
+// linear, nearest or (images) cubic, and the derivatives.
 //
 // A block of points is made offsets and weights once, which every channel then uses. The arithmetic is that of the definition
-// (aten/ops/sampling.py), in its order. Images of many channels are laid out with their channels innermost, so that a point's are vectors;
+// (aten/ops/sampling.py), in its order: places of halves are rounded to halves at each step, so that they name the pixels that they
+// do everywhere; sums are float32. Images of many channels are laid out with their channels innermost, so that a point's are vectors;
 // those of few are gathered.
 #include <math.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "clones.h"
+#include "half.h"
 #include "native_kernel.h"
 
 namespace weft {
@@ -17,11 +20,57 @@ namespace weft {
 namespace {
 
 enum Border { BORDER_ZEROS, BORDER_CLAMP, BORDER_REFLECT };
+enum Mode { MODE_LINEAR, MODE_NEAREST, MODE_CUBIC };
 
-constexpr int64_t kBlock = 256;
+constexpr int64_t kBlock = 128;
+constexpr int kTaps = 16, kDims = 3;  // the most pixels that a point is made of, and the most coordinates it has
 
-// Elements of an image at n places (-1: 0), and sums of four such, weighed: gathered by vectors, which there are because `out` is said to
-// be memory of its own. What is outside reads the first element.
+// A float as the next half of a kind. No branches, so that loops are vectors; a NaN has the low bits of a half already.
+inline float rounded(float f, BFloat16) {
+  const uint32_t bits = float_to_bits(f);
+  return bits_to_float((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
+}
+inline float rounded(float f, Half) {
+  const uint32_t bits = float_to_bits(f);
+  const float size = std::fabs(f), normal = bits_to_float((bits + 0xfff + (bits >> 13 & 1)) & ~(uint32_t)0x1fff);
+  const float found = size < 0x1p-14f ? std::copysign((size + 0.5f) - 0.5f, f) : normal;  // (floats beside 0.5 lie 2^-24 apart)
+  return size >= 65520.0f ? std::copysign(INFINITY, f) : found;
+}
+
+// A number of which every sum and product is rounded to a half; numbers that are given are not.
+template <class H> struct Rounded {
+  float value;
+  Rounded() = default;
+  Rounded(float x) : value(x) {}
+  explicit operator float() const { return value; }
+  explicit operator int32_t() const { return (int32_t)value; }
+  Rounded operator-() const { return -value; }
+  friend Rounded operator+(Rounded a, Rounded b) { return rounded(a.value + b.value, H()); }
+  friend Rounded operator-(Rounded a, Rounded b) { return rounded(a.value - b.value, H()); }
+  friend Rounded operator*(Rounded a, Rounded b) { return rounded(a.value * b.value, H()); }
+  friend Rounded operator/(Rounded a, Rounded b) { return rounded(a.value / b.value, H()); }
+  friend bool operator<(Rounded a, Rounded b) { return a.value < b.value; }
+  friend bool operator>(Rounded a, Rounded b) { return a.value > b.value; }
+  friend bool operator<=(Rounded a, Rounded b) { return a.value <= b.value; }
+  friend bool operator>=(Rounded a, Rounded b) { return a.value >= b.value; }
+  friend Rounded fabs(Rounded a) { return std::fabs(a.value); }
+  friend Rounded floor(Rounded a) { return std::floor(a.value); }
+  friend Rounded nearbyint(Rounded a) { return std::nearbyint(a.value); }
+  friend Rounded fmod(Rounded a, Rounded b) { return rounded(std::fmod(a.value, b.value), H()); }
+};
+
+// Of numbers that places are computed with: what grids are stored as, and what sums are.
+template <class A> struct Kind {
+  typedef A stored;
+  typedef A sum;
+};
+template <class H> struct Kind<Rounded<H>> {
+  typedef H stored;
+  typedef float sum;
+};
+
+// Elements of an image at n places (-1: 0), and sums of four such, weighed, or such a sum added: gathered by vectors, which there
+// are because `out` is said to be memory of its own. What is outside reads the first element.
 #define WEFT_GATHERED(T)                                                                                                              \
   WEFT_CLONES void take(const T *image, const int32_t *at, int64_t n, T *__restrict out) {                                            \
     for (int64_t i = 0; i < n; i++) {                                                                                                 \
@@ -29,7 +78,7 @@ constexpr int64_t kBlock = 256;
       out[i] = at[i] < 0 ? (T)0 : x;                                                                                                  \
     }                                                                                                                                 \
   }                                                                                                                                   \
-  WEFT_CLONES void blend(const T *image, const int32_t (*at)[kBlock], const T (*weight)[kBlock], int64_t n, T *__restrict out) {           \
+  WEFT_CLONES void blend(const T *image, const int32_t (*at)[kBlock], const T (*weight)[kBlock], int64_t n, T *__restrict out) {      \
     for (int64_t i = 0; i < n; i++) {                                                                                                 \
       const T a = image[at[0][i] < 0 ? 0 : at[0][i]], b = image[at[1][i] < 0 ? 0 : at[1][i]];                                         \
       const T c = image[at[2][i] < 0 ? 0 : at[2][i]], d = image[at[3][i] < 0 ? 0 : at[3][i]];                                         \
@@ -38,20 +87,39 @@ constexpr int64_t kBlock = 256;
       total += (at[2][i] < 0 ? (T)0 : c) * weight[2][i];                                                                              \
       out[i] = total + (at[3][i] < 0 ? (T)0 : d) * weight[3][i];                                                                      \
     }                                                                                                                                 \
+  }                                                                                                                                   \
+  WEFT_CLONES void blend_more(const T *image, const int32_t (*at)[kBlock], const T (*weight)[kBlock], int64_t n, T *__restrict out) { \
+    for (int64_t i = 0; i < n; i++) {                                                                                                 \
+      const T a = image[at[0][i] < 0 ? 0 : at[0][i]], b = image[at[1][i] < 0 ? 0 : at[1][i]];                                         \
+      const T c = image[at[2][i] < 0 ? 0 : at[2][i]], d = image[at[3][i] < 0 ? 0 : at[3][i]];                                         \
+      T total = out[i] + (at[0][i] < 0 ? (T)0 : a) * weight[0][i];                                                                    \
+      total += (at[1][i] < 0 ? (T)0 : b) * weight[1][i];                                                                              \
+      total += (at[2][i] < 0 ? (T)0 : c) * weight[2][i];                                                                              \
+      out[i] = total + (at[3][i] < 0 ? (T)0 : d) * weight[3][i];                                                                      \
+    }                                                                                                                                 \
   }
 WEFT_GATHERED(float)
 WEFT_GATHERED(double)
 
-// Of channels that lie side by side: the sums of four pixels, weighed; and of the gradient of such a sum, what it adds to a pixel's, and
-// its product with the pixel, in 16 chains that are added in halves.
+// Of channels that lie side by side: the sums of four pixels, weighed, or such a sum added; and of the gradient of such a sum, what it
+// adds to a pixel's, and its product with the pixel, in 16 chains that are added in halves.
 #define WEFT_BESIDE(T)                                                                                                   \
-  WEFT_CLONES void mix(const T *a, const T *b, const T *c, const T *d, const T *weight, int64_t n, T *out) {             \
-    const T p = weight[0], q = weight[1], r = weight[2], s = weight[3];                                                  \
+  WEFT_CLONES void mix(const T *const *p, const T *weight, int64_t n, T *__restrict out) {                               \
+    const T *a = p[0], *b = p[1], *c = p[2], *d = p[3];                                                                  \
     for (int64_t i = 0; i < n; i++) {                                                                                    \
-      T total = a[i] * p;                                                                                                \
-      total += b[i] * q;                                                                                                 \
-      total += c[i] * r;                                                                                                 \
-      out[i] = total + d[i] * s;                                                                                         \
+      T total = a[i] * weight[0];                                                                                        \
+      total += b[i] * weight[1];                                                                                         \
+      total += c[i] * weight[2];                                                                                         \
+      out[i] = total + d[i] * weight[3];                                                                                 \
+    }                                                                                                                    \
+  }                                                                                                                      \
+  WEFT_CLONES void mix_more(const T *const *p, const T *weight, int64_t n, T *__restrict out) {                          \
+    const T *a = p[0], *b = p[1], *c = p[2], *d = p[3];                                                                  \
+    for (int64_t i = 0; i < n; i++) {                                                                                    \
+      T total = out[i] + a[i] * weight[0];                                                                               \
+      total += b[i] * weight[1];                                                                                         \
+      total += c[i] * weight[2];                                                                                         \
+      out[i] = total + d[i] * weight[3];                                                                                 \
     }                                                                                                                    \
   }                                                                                                                      \
   WEFT_CLONES T spread(const T *g, const T *pixel, T weight, int64_t n, T *to) {                                         \
@@ -77,89 +145,144 @@ template <class T> void turn(const T *in, int64_t in_row, T *out, int64_t out_ro
     for (int64_t j = 0; j < n; j++) out[j * out_row + i] = in[i * in_row + j];
 }
 
-template <class T> struct Sampler {
-  const T *image, *grid, *g;
-  T *out, *image_grad, *grid_grad;
-  int64_t channels, size[2], points;  // points: of a sample's grid
-  Border border;
-  bool nearest, align;
+// `A`: the numbers that places are computed with.
+template <class A> struct Sampler {
+  typedef typename Kind<A>::stored G;
+  typedef typename Kind<A>::sum T;
 
-  // A coordinate of [-1, 1] in pixels, moved into the image where the border says so; `slope`: its derivative.
-  __attribute__((always_inline)) inline T pixel(T x, int d, T *slope) const {
+  const T *image, *g;
+  const G *grid;
+  T *out, *image_grad, *grid_grad;
+  int dims;
+  int64_t channels, size[kDims], area, points;  // area: of an image; points: of a sample's grid
+  Border border;
+  Mode mode;
+  bool align;
+
+  // A coordinate of [-1, 1] in pixels; `slope`: its derivative.
+  __attribute__((always_inline)) inline A pixel(A x, int d, T *slope) const {
     const T n = (T)size[d];
     *slope = align ? (n - 1) / 2 : n / 2;
-    x = align ? (x + 1) * ((n - 1) / 2) : ((x + 1) * n - 1) / 2;
+    return align ? (x + A(1)) * A((n - 1) / 2) : ((x + A(1)) * A(n) - A(1)) / A(2);
+  }
+
+  // A place in pixels moved into the image where the border says so, and what that makes of the slope.
+  __attribute__((always_inline)) inline A inside(A x, int d, T *slope) const {
     if (border == BORDER_ZEROS) return x;
+    const T n = (T)size[d];
     if (border == BORDER_REFLECT) {
       const T low = align ? (T)0 : (T)-1, high = align ? 2 * (n - 1) : 2 * n - 1;
       if (low == high) {
         *slope = 0;
-        x = x * 0;
+        x = x * A(0);
       } else {
-        const T start = low / 2, span = (high - low) / 2, away = x - start;
-        *slope *= away > 0 ? (T)1 : away < 0 ? (T)-1 : (T)0;
-        const T distance = std::fabs(away), rest = std::fmod(distance, span), flips = std::floor(distance / span);
-        const bool even = std::fmod(flips, (T)2) == 0;
+        const A start = low / 2, span = (high - low) / 2, away = x - start;
+        *slope *= away > A(0) ? (T)1 : away < A(0) ? (T)-1 : (T)0;
+        const A distance = fabs(away), rest = fmod(distance, span), flips = floor(distance / span);
+        const bool even = !(fmod(flips, A(2)) > A(0));
         if (!even) *slope = -*slope;
         x = even ? rest + start : span - rest + start;
       }
     }
-    if (!(x > 0 && x < n - 1)) *slope = 0; // as PyTorch's, on the border too
-    return x > n - 1 ? n - 1 : x >= 0 ? x : (T)0;  // NaN lies at 0
+    if (!(x > A(0) && x < A(n - 1))) *slope = 0;  // as PyTorch's, on the border too
+    return x > A(n - 1) ? A(n - 1) : x >= A(0) ? x : A(0);  // NaN lies at 0
   }
 
-  // Of a block of points: where their pixels lie (-1: outside) and what each weighs; dx, dy: derivatives of the weights.
+  // Of a block of points: where their pixels lie (-1: outside) and what each weighs; `by`: derivatives of the weights by a coordinate.
   struct Block {
-    int corners;
-    int32_t at[4][kBlock];
-    T weight[4][kBlock], dy[4][kBlock], dx[4][kBlock], slope[2][kBlock];
+    int taps;
+    int32_t at[kTaps][kBlock];
+    T weight[kTaps][kBlock], by[kDims][kTaps][kBlock], slope[kDims][kBlock];
   };
 
-  static T nearest_to(T x) { return std::nearbyint(x); }  // ties go to the even one
-
-  __attribute__((always_inline)) inline int32_t place(T y, T x) const {
-    const bool inside = y >= 0 && y <= (T)(size[0] - 1) && x >= 0 && x <= (T)(size[1] - 1);
-    return inside ? (int32_t)y * (int32_t)size[1] + (int32_t)x : -1;  // (an image has no more than 2^31 pixels)
+  template <int n> __attribute__((always_inline)) inline int32_t place(const A *x) const {
+    bool fits = true;
+    int32_t at = 0;
+    for (int d = 0; d < n; d++) {
+      const bool here = x[d] >= A(0) && x[d] <= A((T)(size[d] - 1));
+      fits = fits & here;
+      at = at * (int32_t)size[d] + (here ? (int32_t)x[d] : 0);  // (an image has no more than 2^31 pixels)
+    }
+    return fits ? at : -1;
   }
 
-  void find(const T *points_of, int64_t n, Block *b) const { find_points(*this, points_of, n, b); }
+  template <int n> __attribute__((always_inline)) inline void find_linear(const A *x, int64_t i, Block *b) const {
+    A low[n], share[n][2];
+    for (int d = 0; d < n; d++) low[d] = floor(x[d]), share[d][0] = low[d] + A(1) - x[d], share[d][1] = x[d] - low[d];
+#pragma GCC unroll 8
+    for (int k = 0; k < 1 << n; k++) {
+      A at[n], weight = 1;
+      for (int d = 0; d < n; d++) at[d] = low[d] + A((T)(k >> d & 1)), weight = weight * share[d][k >> d & 1];
+      b->at[k][i] = place<n>(at), b->weight[k][i] = (T)weight;
+      for (int d = 0; d < n; d++) {
+        T others = k >> d & 1 ? (T)1 : (T)-1;
+        for (int e = 0; e < n; e++)
+          if (e != d) others *= (T)share[e][k >> e & 1];
+        b->by[d][k][i] = others;
+      }
+    }
+  }
+
+  // What the pixels before, at, behind and two behind a place weigh that lies `t` behind its own, and the derivatives.
+  __attribute__((always_inline)) static inline void cubic(A t, A *weight, T *by) {
+    constexpr T a = (T)-0.75;
+    const auto far = [](A x) { return ((A(a) * x - A(5 * a)) * x + A(8 * a)) * x - A(4 * a); };
+    const auto near = [](A x) { return (A(a + 2) * x - A(a + 3)) * x * x + A(1); };
+    const auto far_by = [](T x) { return (3 * a * x - 10 * a) * x + 8 * a; };
+    const auto near_by = [](T x) { return (3 * (a + 2) * x - 2 * (a + 3)) * x; };
+    const A rest[4] = {t + A(1), t, A(1) - t, A(2) - t};
+    weight[0] = far(rest[0]), weight[1] = near(rest[1]), weight[2] = near(rest[2]), weight[3] = far(rest[3]);
+    by[0] = far_by((T)rest[0]), by[1] = near_by((T)rest[1]), by[2] = -near_by((T)rest[2]), by[3] = -far_by((T)rest[3]);
+  }
+
+  __attribute__((always_inline)) inline void find_cubic(const A *x, int64_t i, Block *b) const {
+    A weight[2][4], at[2][4];
+    T by[2][4], unused = 0;
+    for (int d = 0; d < 2; d++) {
+      const A low = floor(x[d]);
+      cubic(x[d] - low, weight[d], by[d]);
+      for (int k = 0; k < 4; k++) at[d][k] = inside(low + A((T)(k - 1)), d, &unused);
+    }
+    for (int k = 0; k < 16; k++) {
+      const A place_of[2] = {at[0][k / 4], at[1][k % 4]};
+      b->at[k][i] = place<2>(place_of), b->weight[k][i] = (T)(weight[0][k / 4] * weight[1][k % 4]);
+      b->by[0][k][i] = by[0][k / 4] * (T)weight[1][k % 4], b->by[1][k][i] = (T)weight[0][k / 4] * by[1][k % 4];
+    }
+  }
+
+  void find(const G *points_of, int64_t n, Block *b) const {
+    b->taps = mode == MODE_NEAREST ? 1 : mode == MODE_CUBIC ? 16 : 1 << dims;
+    find_points(*this, points_of, n, b);
+  }
 
   // Where it is called from says for which instruction set it is compiled.
-  __attribute__((always_inline)) inline void find_here(const T *points_of, int64_t n, Block *b) const {
-    b->corners = nearest ? 1 : 4;
-    for (int64_t i = 0; i < n; i++) {
-      const T y = pixel(points_of[2 * i + 1], 0, &b->slope[0][i]), x = pixel(points_of[2 * i], 1, &b->slope[1][i]);
-      if (nearest) {
-        b->at[0][i] = place(nearest_to(y), nearest_to(x));
-        continue;
+  template <int n, Mode how> __attribute__((always_inline)) inline void find_here(const G *points_of, int64_t count, Block *b) const {
+    for (int64_t i = 0; i < count; i++) {
+      A x[n];
+      for (int d = 0; d < n; d++) {
+        x[d] = pixel(A((T)points_of[n * i + n - 1 - d]), d, &b->slope[d][i]);
+        if (how != MODE_CUBIC) x[d] = inside(x[d], d, &b->slope[d][i]);
+        if (how == MODE_NEAREST) x[d] = nearbyint(x[d]);  // ties go to the even one
       }
-      const T y0 = std::floor(y), x0 = std::floor(x);
-      for (int corner = 0; corner < 4; corner++) {
-        const bool down = corner & 1, across = corner >> 1 & 1;
-        const T wy = down ? y - y0 : y0 + 1 - y, wx = across ? x - x0 : x0 + 1 - x;
-        b->at[corner][i] = place(y0 + (T)down, x0 + (T)across);
-        b->weight[corner][i] = wy * wx;
-        b->dy[corner][i] = down ? wx : -wx;
-        b->dx[corner][i] = across ? wy : -wy;
-      }
+      if constexpr (how == MODE_CUBIC) find_cubic(x, i, b);
+      else if constexpr (how == MODE_LINEAR) find_linear<n>(x, i, b);
+      else b->at[0][i] = place<n>(x);
     }
   }
 
   static void forward(void *context, int64_t begin, int64_t end, int64_t) {  // over blocks of all samples
     const Sampler &s = *static_cast<Sampler *>(context);
-    const int64_t per = (s.points + kBlock - 1) / kBlock, area = s.size[0] * s.size[1];
+    const int64_t per = (s.points + kBlock - 1) / kBlock;
     Block b;
     for (int64_t part = begin; part < end; part++) {
       const int64_t sample = part / per, first = part % per * kBlock, n = std::min(kBlock, s.points - first);
-      s.find(s.grid + (sample * s.points + first) * 2, n, &b);
+      s.find(s.grid + (sample * s.points + first) * s.dims, n, &b);
       for (int64_t c = 0; c < s.channels; c++) {
-        const T *image = s.image + (sample * s.channels + c) * area;
+        const T *image = s.image + (sample * s.channels + c) * s.area;
         T *out = s.out + (sample * s.channels + c) * s.points + first;
-        if (s.nearest) {
-          take(image, b.at[0], n, out);
-          continue;
-        }
-        blend(image, b.at, b.weight, n, out);
+        if (s.mode == MODE_NEAREST) take(image, b.at[0], n, out);
+        else blend(image, b.at, b.weight, n, out);
+        for (int k = 4; k < b.taps; k += 4) blend_more(image, b.at + k, b.weight + k, n, out);
       }
     }
   }
@@ -167,18 +290,20 @@ template <class T> struct Sampler {
   // Forward, over samples, with the channels of images side by side.
   static void forward_beside(void *context, int64_t begin, int64_t end, int64_t) {
     const Sampler &s = *static_cast<Sampler *>(context);
-    const int64_t channels = s.channels, area = s.size[0] * s.size[1];
+    const int64_t channels = s.channels, area = s.area;
     std::vector<T> image((size_t)(area * channels)), made((size_t)(kBlock * channels)), nothing((size_t)channels);
     Block b;
     for (int64_t sample = begin; sample < end; sample++) {
       turn(s.image + sample * channels * area, area, image.data(), channels, channels, area);
       for (int64_t first = 0; first < s.points; first += kBlock) {
         const int64_t n = std::min(kBlock, s.points - first);
-        s.find(s.grid + (sample * s.points + first) * 2, n, &b);
+        s.find(s.grid + (sample * s.points + first) * s.dims, n, &b);
         for (int64_t i = 0; i < n; i++) {
-          const T *pixels[4], weights[4] = {b.weight[0][i], b.weight[1][i], b.weight[2][i], b.weight[3][i]};
-          for (int k = 0; k < 4; k++) pixels[k] = b.at[k][i] < 0 ? nothing.data() : image.data() + b.at[k][i] * channels;
-          mix(pixels[0], pixels[1], pixels[2], pixels[3], weights, channels, made.data() + i * channels);
+          const T *pixels[kTaps];
+          T weights[kTaps], *to = made.data() + i * channels;
+          for (int k = 0; k < b.taps; k++) pixels[k] = b.at[k][i] < 0 ? nothing.data() : image.data() + b.at[k][i] * channels, weights[k] = b.weight[k][i];
+          mix(pixels, weights, channels, to);
+          for (int k = 4; k < b.taps; k += 4) mix_more(pixels + k, weights + k, channels, to);
         }
         turn(made.data(), channels, s.out + sample * channels * s.points + first, s.points, n, channels);
       }
@@ -187,7 +312,7 @@ template <class T> struct Sampler {
   }
   static void backward_beside(void *context, int64_t begin, int64_t end, int64_t) {
     const Sampler &s = *static_cast<Sampler *>(context);
-    const int64_t channels = s.channels, area = s.size[0] * s.size[1];
+    const int64_t channels = s.channels, area = s.area;
     std::vector<T> image((size_t)(area * channels)), grad((size_t)(area * channels)), g((size_t)(kBlock * channels));
     Block b;
     for (int64_t sample = begin; sample < end; sample++) {
@@ -195,120 +320,161 @@ template <class T> struct Sampler {
       std::fill(grad.begin(), grad.end(), T(0));
       for (int64_t first = 0; first < s.points; first += kBlock) {
         const int64_t n = std::min(kBlock, s.points - first);
-        s.find(s.grid + (sample * s.points + first) * 2, n, &b);
+        s.find(s.grid + (sample * s.points + first) * s.dims, n, &b);
         turn(s.g + sample * channels * s.points + first, s.points, g.data(), channels, channels, n);
-        T *to = s.grid_grad + (sample * s.points + first) * 2;
+        T *to = s.grid_grad + (sample * s.points + first) * s.dims;
         for (int64_t i = 0; i < n; i++) {
-          T down = 0, across = 0;
-          for (int k = 0; k < 4; k++) {
+          T sums[kDims] = {};
+          for (int k = 0; k < b.taps; k++) {
             const int64_t at = b.at[k][i] * channels;
             if (at < 0) continue;
             const T product = spread(g.data() + i * channels, image.data() + at, b.weight[k][i], channels, grad.data() + at);
-            down += product * b.dy[k][i], across += product * b.dx[k][i];
+            for (int d = 0; d < s.dims; d++) sums[d] += product * b.by[d][k][i];
           }
-          to[2 * i] = across * b.slope[1][i], to[2 * i + 1] = down * b.slope[0][i];
+          for (int d = 0; d < s.dims; d++) to[s.dims * i + s.dims - 1 - d] = sums[d] * b.slope[d][i];
         }
       }
       turn(grad.data(), channels, s.image_grad + sample * channels * area, area, area, channels);
       poll_signals();
     }
   }
-  bool beside() const { return !nearest && channels >= kManyChannels; }
+  bool beside() const { return mode != MODE_NEAREST && channels >= kManyChannels; }
+
+  // What a channel's gradient of one pixel of each point adds to the image's, and its products with the pixels.
+  static void spread_tap(const Block &b, int k, const T *image, const T *g, int64_t n, T *to, T *products) {
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t at = b.at[k][i];
+      if (at < 0) products[i] = 0;
+      else to[at] += g[i] * b.weight[k][i], products[i] = g[i] * image[at];
+    }
+  }
 
   static void backward(void *context, int64_t begin, int64_t end, int64_t) {  // over samples
     const Sampler &s = *static_cast<Sampler *>(context);
-    const int64_t area = s.size[0] * s.size[1];
     Block b;
     for (int64_t sample = begin; sample < end; sample++) {
-      std::fill(s.image_grad + sample * s.channels * area, s.image_grad + (sample + 1) * s.channels * area, T(0));
+      std::fill(s.image_grad + sample * s.channels * s.area, s.image_grad + (sample + 1) * s.channels * s.area, T(0));
       for (int64_t first = 0; first < s.points; first += kBlock) {
         const int64_t n = std::min(kBlock, s.points - first);
-        s.find(s.grid + (sample * s.points + first) * 2, n, &b);
-        T down[kBlock] = {}, across[kBlock] = {};
+        s.find(s.grid + (sample * s.points + first) * s.dims, n, &b);
+        T sums[kDims][kBlock] = {}, products[kBlock];
         for (int64_t c = 0; c < s.channels; c++) {
-          const T *image = s.image + (sample * s.channels + c) * area, *g = s.g + (sample * s.channels + c) * s.points + first;
-          T *to = s.image_grad + (sample * s.channels + c) * area;
-          if (s.nearest) {
+          const T *image = s.image + (sample * s.channels + c) * s.area, *g = s.g + (sample * s.channels + c) * s.points + first;
+          T *to = s.image_grad + (sample * s.channels + c) * s.area;
+          if (s.mode == MODE_NEAREST) {
             for (int64_t i = 0; i < n; i++)
               if (b.at[0][i] >= 0) to[b.at[0][i]] += g[i];
             continue;
           }
-          for (int k = 0; k < 4; k++)
-            for (int64_t i = 0; i < n; i++) {
-              const int64_t at = b.at[k][i];
-              if (at < 0) continue;
-              to[at] += g[i] * b.weight[k][i];
-              down[i] += g[i] * image[at] * b.dy[k][i];
-              across[i] += g[i] * image[at] * b.dx[k][i];
-            }
+          for (int k = 0; k < b.taps; k++) {
+            spread_tap(b, k, image, g, n, to, products);
+            for (int d = 0; d < s.dims; d++)
+              for (int64_t i = 0; i < n; i++) sums[d][i] += products[i] * b.by[d][k][i];
+          }
         }
-        T *to = s.grid_grad + (sample * s.points + first) * 2;
-        for (int64_t i = 0; i < n; i++) to[2 * i] = across[i] * b.slope[1][i], to[2 * i + 1] = down[i] * b.slope[0][i];
+        T *to = s.grid_grad + (sample * s.points + first) * s.dims;
+        for (int d = 0; d < s.dims; d++)
+          for (int64_t i = 0; i < n; i++) to[s.dims * i + s.dims - 1 - d] = sums[d][i] * b.slope[d][i];
       }
+      poll_signals();
     }
   }
 };
 
-#define WEFT_FINDER(T) \
-  WEFT_CLONES void find_points(const Sampler<T> &s, const T *points, int64_t n, Sampler<T>::Block *b) { s.find_here(points, n, b); }
+#define WEFT_FINDER(A)                                                                                                 \
+  WEFT_CLONES void find_points(const Sampler<A> &s, const Sampler<A>::G *points, int64_t n, Sampler<A>::Block *b) {    \
+    if (s.mode == MODE_CUBIC) s.find_here<2, MODE_CUBIC>(points, n, b);                                                \
+    else if (s.mode == MODE_LINEAR && s.dims == 2) s.find_here<2, MODE_LINEAR>(points, n, b);                          \
+    else if (s.mode == MODE_LINEAR) s.find_here<3, MODE_LINEAR>(points, n, b);                                         \
+    else if (s.dims == 2) s.find_here<2, MODE_NEAREST>(points, n, b);                                                  \
+    else s.find_here<3, MODE_NEAREST>(points, n, b);                                                                   \
+  }
 WEFT_FINDER(float)
 WEFT_FINDER(double)
+WEFT_FINDER(Rounded<Half>)
+WEFT_FINDER(Rounded<BFloat16>)
 
-// The modes by name, and whether image and grid are 2-d and of one dtype.
-template <class T> bool read(WeftTensor *image, WeftTensor *grid, PyObject *const *modes, Sampler<T> *s) {
-  const char *mode = PyUnicode_Check(modes[0]) ? PyUnicode_AsUTF8(modes[0]) : nullptr, *border = PyUnicode_Check(modes[1]) ? PyUnicode_AsUTF8(modes[1]) : nullptr;
-  if (!mode || !border || !exact_bool(modes[2], &s->align) || !strcmp(mode, "bicubic")) return false;
-  if (image->sizes[2] > INT32_MAX / image->sizes[3]) return false;
-  s->nearest = !strcmp(mode, "nearest");
-  s->border = !strcmp(border, "zeros") ? BORDER_ZEROS : !strcmp(border, "border") ? BORDER_CLAMP : BORDER_REFLECT;
-  s->image = reinterpret_cast<T *>(weft_data(image)), s->grid = reinterpret_cast<T *>(weft_data(grid));
-  s->channels = image->sizes[1], s->size[0] = image->sizes[2], s->size[1] = image->sizes[3], s->points = grid->sizes[1] * grid->sizes[2];
-  return true;
-}
-
+// An image, a grid and perhaps a gradient, row-major and of one floating dtype, and the modes by name. Halves but for those of grids
+// are float32 then, and what is made of them is.
 struct Operands {
-  Ref kept[3];
-  WeftTensor *t[3];
+  Ref kept[3], made[2];
+  WeftTensor *t[3], *to[2];
+  int dtype, dims;
+  Mode mode;
+  Border border;
+  bool align;
 
-  // n tensors, row-major, the first two an image and a grid
-  bool read(PyObject *const *args, int n) {
+  bool read(PyObject *const *args, int n, PyObject *const *modes) {
     for (int i = 0; i < n; i++) {
       WeftTensor *given = plain(args[i]);
-      if (!given || WEFT_NDIM(given) != 4 || !given->numel) return false;
-      kept[i] = row_major(given);
+      if (!given || !given->numel) return false;
+      if (i == 0) dtype = WEFT_DTYPE(given), dims = WEFT_NDIM(given) - 2;
+      if (WEFT_DTYPE(given) != dtype || WEFT_NDIM(given) != dims + 2) return false;
+      kept[i] = i != 1 && is_half(dtype) ? Ref(cast_tensor(given, WEFT_FLOAT32)) : Ref(Py_NewRef(args[i]));
+      if (kept[i]) kept[i] = row_major(as_tensor(kept[i].get()));
       if (!kept[i]) return false;
       t[i] = as_tensor(kept[i].get());
-      if (WEFT_DTYPE(t[i]) != WEFT_DTYPE(t[0])) return false;
     }
-    return t[1]->sizes[3] == 2 && t[1]->sizes[0] == t[0]->sizes[0] && (WEFT_DTYPE(t[0]) == WEFT_FLOAT32 || WEFT_DTYPE(t[0]) == WEFT_FLOAT64);
+    if (dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64 && !is_half(dtype)) return false;
+    return (dims == 2 || dims == 3) && t[1]->sizes[dims + 1] == dims && t[1]->sizes[0] == t[0]->sizes[0] && read_modes(modes);
+  }
+
+  bool read_modes(PyObject *const *names) {
+    const char *how = PyUnicode_Check(names[0]) ? PyUnicode_AsUTF8(names[0]) : nullptr, *edge = PyUnicode_Check(names[1]) ? PyUnicode_AsUTF8(names[1]) : nullptr;
+    if (!how || !edge || !exact_bool(names[2], &align)) return false;
+    mode = !strcmp(how, "nearest") ? MODE_NEAREST : !strcmp(how, "bicubic") ? MODE_CUBIC : MODE_LINEAR;
+    border = !strcmp(edge, "zeros") ? BORDER_ZEROS : !strcmp(edge, "border") ? BORDER_CLAMP : BORDER_REFLECT;
+    return mode != MODE_CUBIC || dims == 2;
+  }
+
+  // Memory that result i is written to first.
+  bool result(int i, WeftTensor *out) {
+    if (!out || WEFT_DTYPE(out) != dtype) return false;
+    made[i] = is_half(dtype) ? Ref(empty((uint32_t)WEFT_FLOAT32, WEFT_NDIM(out), out->sizes, nullptr)) : Ref(Py_NewRef(as_object(out)));
+    to[i] = made[i] ? as_tensor(made[i].get()) : nullptr;
+    return to[i];
+  }
+  bool store(int i, WeftTensor *out) { return to[i] == out || copy_into(out, to[i]); }
+
+  template <class T> T *data(WeftTensor *of) const { return reinterpret_cast<T *>(weft_data(of)); }
+
+  // False: an image of too many pixels.
+  template <class A> bool describe(Sampler<A> *s) const {
+    s->dims = dims, s->mode = mode, s->border = border, s->align = align;
+    s->channels = t[0]->sizes[1], s->area = s->points = 1;
+    for (int d = 0; d < dims; d++) {
+      s->size[d] = t[0]->sizes[2 + d], s->points *= t[1]->sizes[1 + d];
+      if (__builtin_mul_overflow(s->area, s->size[d], &s->area) || s->area > INT32_MAX) return false;
+    }
+    s->image = data<typename Sampler<A>::T>(t[0]), s->grid = data<typename Sampler<A>::G>(t[1]);
+    return true;
+  }
+
+  template <class F> bool with_places(F f) const {
+    switch (dtype) {
+      case WEFT_FLOAT32: return f(Sampler<float>());
+      case WEFT_FLOAT64: return f(Sampler<double>());
+      case WEFT_FLOAT16: return f(Sampler<Rounded<Half>>());
+      default: return f(Sampler<Rounded<BFloat16>>());
+    }
   }
 };
-
-template <class T> PyObject *sampled(Operands &o, WeftTensor *out, PyObject *const *modes) {
-  Sampler<T> s = {};
-  if (!read(o.t[0], o.t[1], modes, &s) || out->numel != o.t[0]->sizes[0] * s.channels * s.points) return not_for_these();
-  s.out = reinterpret_cast<T *>(weft_data(out));
-  const int64_t samples = o.t[0]->sizes[0];
-  if (s.beside()) Loop::parallel(out->numel, samples, s.channels * s.points, Sampler<T>::forward_beside, &s);
-  else Loop::parallel(4 * out->numel, samples * ((s.points + kBlock - 1) / kBlock), kBlock * s.channels * 4, Sampler<T>::forward, &s);
-  return written();
-}
 
 // (out, input, grid, mode, border, align)
 PyObject *sample_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   Operands o;
   WeftTensor *out = nargs == 6 ? dense(args[0]) : nullptr;
-  if (!out || !o.read(args + 1, 2) || WEFT_DTYPE(out) != WEFT_DTYPE(o.t[0])) return PyErr_Occurred() ? nullptr : not_for_these();
-  return WEFT_DTYPE(out) == WEFT_FLOAT32 ? sampled<float>(o, out, args + 3) : sampled<double>(o, out, args + 3);
-}
-
-template <class T> PyObject *sampled_backward(Operands &o, WeftTensor *image, WeftTensor *grid, PyObject *const *modes) {
-  Sampler<T> s = {};
-  if (!read(o.t[0], o.t[1], modes, &s) || o.t[2]->numel != o.t[0]->sizes[0] * s.channels * s.points) return not_for_these();
-  if (image->numel != o.t[0]->numel || grid->numel != o.t[1]->numel) return not_for_these();
-  s.g = reinterpret_cast<T *>(weft_data(o.t[2])), s.image_grad = reinterpret_cast<T *>(weft_data(image)), s.grid_grad = reinterpret_cast<T *>(weft_data(grid));
-  Loop::parallel(8 * o.t[2]->numel, o.t[0]->sizes[0], 8 * s.channels * s.points, s.beside() ? Sampler<T>::backward_beside : Sampler<T>::backward, &s);
-  return written();
+  if (!out || !o.read(args + 1, 2, args + 3) || !o.result(0, out)) return PyErr_Occurred() ? nullptr : not_for_these();
+  const bool done = o.with_places([&](auto s) {
+    typedef decltype(s) S;
+    const int64_t samples = o.t[0]->sizes[0];
+    if (!o.describe(&s) || out->numel != samples * s.channels * s.points) return false;
+    s.out = o.data<typename S::T>(o.to[0]);
+    if (s.beside()) Loop::parallel(out->numel, samples, s.channels * s.points, S::forward_beside, &s);
+    else Loop::parallel(4 * out->numel, samples * ((s.points + kBlock - 1) / kBlock), kBlock * s.channels * 4, S::forward, &s);
+    return true;
+  });
+  return done && o.store(0, out) ? written() : PyErr_Occurred() ? nullptr : not_for_these();
 }
 
 // ((gradient of input, of grid), input, grid, grad, mode, border, align)
@@ -316,8 +482,17 @@ PyObject *sample_backward_kernel(PyObject *, PyObject *const *args, Py_ssize_t n
   Operands o;
   const bool two = nargs == 7 && PyTuple_Check(args[0]) && PyTuple_GET_SIZE(args[0]) == 2;
   WeftTensor *image = two ? dense(PyTuple_GET_ITEM(args[0], 0)) : nullptr, *grid = image ? dense(PyTuple_GET_ITEM(args[0], 1)) : nullptr;
-  if (!grid || !o.read(args + 1, 3) || WEFT_DTYPE(image) != WEFT_DTYPE(o.t[0]) || WEFT_DTYPE(grid) != WEFT_DTYPE(o.t[0])) return PyErr_Occurred() ? nullptr : not_for_these();
-  return WEFT_DTYPE(image) == WEFT_FLOAT32 ? sampled_backward<float>(o, image, grid, args + 4) : sampled_backward<double>(o, image, grid, args + 4);
+  if (!grid || !o.read(args + 1, 3, args + 4) || !o.result(0, image) || !o.result(1, grid)) return PyErr_Occurred() ? nullptr : not_for_these();
+  if (image->numel != o.t[0]->numel || grid->numel != o.t[1]->numel) return not_for_these();
+  const bool done = o.with_places([&](auto s) {
+    typedef decltype(s) S;
+    const int64_t samples = o.t[0]->sizes[0];
+    if (!o.describe(&s) || o.t[2]->numel != samples * s.channels * s.points) return false;
+    s.g = o.data<typename S::T>(o.t[2]), s.image_grad = o.data<typename S::T>(o.to[0]), s.grid_grad = o.data<typename S::T>(o.to[1]);
+    Loop::parallel(8 * o.t[2]->numel, samples, 8 * s.channels * s.points, s.beside() ? S::backward_beside : S::backward, &s);
+    return true;
+  });
+  return done && o.store(0, image) && o.store(1, grid) ? written() : PyErr_Occurred() ? nullptr : not_for_these();
 }
 
 }  // namespace

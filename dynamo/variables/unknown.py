@@ -29,6 +29,8 @@ class UnknownVariable(Variable):
         return Unsupported(breaks.UNKNOWN_VALUE, f"{what} of {self.describe()}")
 
     def getattr(self, frame, name):
+        if frame.world.on_class(type(self.value), "__getattribute__") is not object.__getattribute__:  # super, proxies
+            raise self.unsupported(f"attribute {name}")
         if name == "__class__":
             from dynamo.variables.constant import literal
 

@@ -21,7 +21,6 @@ from aten.autograd.record import record
 from aten.derivative import is_lost
 from aten.errors import warn_caller
 from aten.laid_out import lie_as_arguments
-from aten.later import later
 from aten.meta import Meta, contiguous_strides, dense_strides, shows_twice
 from aten.on_device import On, beside, pop_level, pop_mode, push_level, push_mode
 from aten.op import Op
@@ -39,7 +38,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'aten.dispatch' has no attribute {name!r}")
 
 
-_norms_out = later("aten.older_forms", "norms_out")
 _DEVICES_APART = frozenset(  # composites of tensors that may be on several devices
     {"to", "cpu", "cuda", "type_as", "copy_", "getitem", "setitem", "fill", "ctc_loss", "lstm", "gru", "rnn_tanh", "rnn_relu"}
 )
@@ -81,8 +79,8 @@ def _call_overriding(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
 
 
 def _call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    if len(args) > 4 and op.name == "norm":
-        args, kwargs = _norms_out(args, kwargs, Tensor)
+    if len(args) > 4 and op.positional_out is not None:
+        args, kwargs = op.positional_out(args, kwargs, Tensor)
     if kwargs and "out" in kwargs and "out" not in op.schema.index:
         out = kwargs.pop("out")
         if out is not None:

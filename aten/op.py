@@ -54,6 +54,7 @@ class Op(_native.NativeOp):
     special_when: Any = None
     special_fn: Any = None
     normal_fn: Any = None
+    positional_out: Any = None  # where `out` may be given by position: the arguments with it as a keyword (aten/older_forms.py)
 
     def __init__(
         self,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast, errors, out_dtypes
 from aten.errors import NoShapeRule
-from aten.later import later
 from aten.meta import Meta, exceeds, known_equal, may_show_twice, overlap, shows_twice
 from aten.meta_of_call import meta_call
 from aten.on_device import makes_elsewhere
@@ -31,8 +30,6 @@ from dynamo.views import COPIES, VIEWS, is_at_number, viewed_by, writes
 
 if TYPE_CHECKING:
     from aten.op import Op
-
-norms_out = later("aten.older_forms", "norms_out")
 
 # Of the second tensor these see its form alone.
 LIKE_ANOTHER = frozenset("type_as to view_as expand_as reshape_as".split())
@@ -59,8 +56,8 @@ def is_plain(values: Iterable[Variable]) -> bool:
 
 def out_of(output, op: Op, args: Any, kwargs: Any) -> tuple[Any, Any, TensorVariable | None]:
     """The arguments without `out=`, and the tensor that was given for it."""
-    if len(args) > 4 and op.name == "norm":
-        args, kwargs = norms_out(args, kwargs, TensorVariable)
+    if len(args) > 4 and op.positional_out is not None:
+        args, kwargs = op.positional_out(args, kwargs, TensorVariable)
     if "out" not in kwargs or "out" in {p.name for p in op.schema.params}:
         return args, kwargs, None
     target = kwargs.pop("out")

@@ -7,7 +7,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
-from aten.ops.reduction import vector_norm
+from aten.ops.vector_norms import vector_norm
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast
 

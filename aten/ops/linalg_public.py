@@ -19,7 +19,7 @@ from aten.ops.linalg import (
 )
 from aten.ops.matmul import multi_product
 from aten.ops.no_halves import is_half, refuse_halves, refuse_inexact, refuse_low_precision, refuse_pinv, refuse_vander
-from aten.ops.reduction import vector_norm
+from aten.ops.vector_norms import vector_norm
 from aten.promotion import TYPE_NAMES, category, to_real
 from aten.schema import named_result
 from aten.shapes import broadcast, is_empty, product, wrap_dim

@@ -191,6 +191,8 @@ PROMISED = {
         "embedding_bag lengths_of_runs segment_reduce _segment_reduce=segment_reduce",
     "variance":
         "var. var_of_too_few var_mean. std. std_mean",
+    "vector_norms":
+        "linalg_vector_norm norm. dist.",
     "window":
         "signal_hann signal_hamming signal_general_hamming signal_general_cosine signal_blackman signal_nuttall "
         "signal_bartlett signal_cosine signal_exponential signal_gaussian signal_kaiser hann_window hamming_window "

@@ -50,6 +50,16 @@ def row_major(sizes: Sequence[Expr | int]) -> tuple[Expr, ...]:
     return tuple(reversed(strides))
 
 
+def without_gaps(sizes: Sequence[Expr], strides: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Strides without gaps, of dims that lie in memory in the order of these; sizes and strides are numbers."""
+    found, step = list(strides), ONE
+    for d in sorted(range(len(sizes)), key=lambda d: (strides[d].value, -d)):
+        if sizes[d].value != 1:
+            found[d] = step
+            step = step * sizes[d]
+    return tuple(found)
+
+
 def unflatten(linear: Expr, sizes: Sequence[Expr | int], ranges: dict) -> tuple[Expr, ...]:
     """The row-major indices of the element number `linear`."""
     out = []

@@ -20,7 +20,7 @@ from inductor import choices
 from inductor.ir import nodes
 from inductor.ir.buffer import PARTS, Buffer, Check, DTypeName, Ref
 from inductor.ir.fold import cast
-from inductor.ir.index import coefficient, divides, flat, row_major, split_points, without
+from inductor.ir.index import coefficient, divides, flat, row_major, split_points, without, without_gaps
 from inductor.ir.loops import Pointwise, Reduction, Scan, loop_variables
 from inductor.ir.nodes import HALF, Node, rewrite_indices
 from inductor.ir.scalar import apply
@@ -305,7 +305,9 @@ class GraphLowering:
         found, strides = self.layout(x), tuple(map(self.known, meta.strides))
         if found is not None and same_layout(x, found[2], strides):
             return x
-        return self.realize(x, self.dense(meta) or self.without_gaps(meta))
+        sizes = self.sizes(meta)
+        known = all(e.is_const for e in (*sizes, *strides))  # else in rows; a sum has the order of its dims in memory
+        return self.realize(x, without_gaps(sizes, strides) if known else self.dense(meta))
 
     def stored(self, n) -> Buffer:
         """The buffer whose memory a node's value shares with what it is a view of, laid out as in eager."""
@@ -464,24 +466,7 @@ class GraphLowering:
         sizes, strides = self.sizes(meta), tuple(map(self.known, meta.strides))
         if any(not s.is_const for s in strides) or any(not s.is_const for s in sizes):
             return strides if strides == row_major(sizes) or (settings.exact and exact.dense_symbols(sizes, strides)) else None
-        dims = sorted((d for d in range(len(sizes)) if sizes[d].value != 1), key=lambda d: (strides[d].value, -d))
-        expected = 1
-        for d in dims:
-            if strides[d].value != expected:
-                return None
-            expected *= sizes[d].value
-        return strides
-
-    def without_gaps(self, meta) -> tuple[Expr, ...] | None:
-        """Strides without gaps in the order of the dims in memory, where that is known: a product's sum depends on it."""
-        sizes, strides = self.sizes(meta), tuple(map(self.known, meta.strides))
-        if any(not e.is_const for e in (*sizes, *strides)):
-            return None
-        found, expected = list(strides), ONE
-        for d in sorted(range(len(sizes)), key=lambda d: (strides[d].value, -d)):
-            found[d] = expected
-            expected = expected * sizes[d] if sizes[d].value > 1 else expected
-        return tuple(found)
+        return strides if strides == without_gaps(sizes, strides) else None
 
     # ---- ops without loops
 

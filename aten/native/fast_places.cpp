@@ -4,11 +4,9 @@
 
 #include <algorithm>
 
-#include "loops.h"
-#include "op.h"
+#include "native_kernel.h"
 #include "places.h"
 #include "reduce.h"
-#include "released.h"
 
 namespace weft {
 
@@ -119,7 +117,12 @@ bool put_at(WeftTensor *x, const Indices &indices, WeftTensor *values, bool accu
   const PlaceOp op = accumulate ? PlaceOp::ADD : PlaceOp::PUT;
   int64_t steps[WEFT_MAX_NDIM];
   Places places;
-  if (WEFT_DTYPE(values) != WEFT_DTYPE(x) || !has_place_op(op, WEFT_DTYPE(x)) || values->storage == x->storage) return false;
+  if (WEFT_DTYPE(values) != WEFT_DTYPE(x) || values->storage == x->storage) return false;
+  if (accumulate && is_half(WEFT_DTYPE(x))) {  // added up in float32, rounded once
+    Ref sums(cast_tensor(x, WEFT_FLOAT32)), wide(sums ? cast_tensor(values, WEFT_FLOAT32) : nullptr);
+    return wide && put_at(as_tensor(sums.get()), indices, as_tensor(wide.get()), true) && copy_into(x, as_tensor(sums.get()));
+  }
+  if (!has_place_op(op, WEFT_DTYPE(x))) return false;
   for (int d = 0; d < indices.n; d++)
     if (indices.by_dim[d] && indices.by_dim[d]->storage == x->storage) return false;
   if (!broadcast_steps(values, indices.result_ndim, indices.result_sizes, steps) || !indices.describe(x, steps, &places)) return false;
@@ -216,7 +219,7 @@ PyObject *fast_index_select(Call &call) {
 
 // Sums of halves are float32: a copy of `x` of the type of sums. NULL without exception: there are no sums for its dtype.
 PyObject *copy_for_sums(WeftTensor *x) {
-  const int dtype = WEFT_DTYPE(x) == WEFT_FLOAT16 || WEFT_DTYPE(x) == WEFT_BFLOAT16 ? WEFT_FLOAT32 : WEFT_DTYPE(x);
+  const int dtype = is_half(WEFT_DTYPE(x)) ? WEFT_FLOAT32 : WEFT_DTYPE(x);
   if (!has_place_op(PlaceOp::ADD, dtype)) return nullptr;
   Ref out(empty((x->word & ~(uint32_t)WEFT_WORD_DTYPE) | (uint32_t)dtype, WEFT_NDIM(x), x->sizes, nullptr));
   return out && copy_into(as_tensor(out.get()), x) ? out.release() : nullptr;
@@ -280,6 +283,7 @@ void describe_elements(WeftTensor *x, WeftTensor *index, WeftTensor *near, int d
     places->far_steps[d] = d == dim ? 0 : x->strides[d];
   }
   places->add_index(index, x->sizes[dim], x->strides[dim]);
+  places->make_blocks(dim);
   places->far = weft_data(x), places->near = weft_data(near);
 }
 

@@ -31,6 +31,14 @@ bool Places::add_index(const WeftTensor *t, int64_t far_extent, int64_t far_stri
   return true;
 }
 
+void Places::make_blocks(int dim) {
+  for (int d = 0; d < ndim; d++) {
+    if (d == dim || sizes[d] < 2 || index_steps[0][d]) continue;
+    add_block(sizes[d], far_steps[d], near_steps[d]);
+    sizes[d] = 1, far_steps[d] = near_steps[d] = 0;
+  }
+}
+
 int64_t Places::count() const {
   int64_t n = 1;
   for (int d = 0; d < ndim; d++) n *= sizes[d];
@@ -81,8 +89,8 @@ template <PlaceOp op, class T> inline void apply(T &far, T &near) {
   else if constexpr (op == PlaceOp::PUT) far = near;
   else if constexpr (op == PlaceOp::ADD) far += near;
   else if constexpr (op == PlaceOp::MULTIPLY) far *= near;
-  else if constexpr (op == PlaceOp::MAXIMUM) far = far > near || far != far ? far : near;  // a NaN stays, and comes in
-  else far = far < near || far != far ? far : near;
+  else if constexpr (op == PlaceOp::MAXIMUM) far = (far > near) | (far != far) ? far : near;  // a NaN stays, and comes in
+  else far = (far < near) | (far != far) ? far : near;
 }
 
 // A function of its own, so that its loop is one of vectors wherever it is called from.

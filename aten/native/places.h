@@ -33,6 +33,8 @@ struct Places {
   void add_block(int64_t size, int64_t far_step, int64_t near_step) {
     block_sizes[block_ndim] = size, block_far[block_ndim] = far_step, block_near[block_ndim++] = near_step;
   }
+  // Dims of elements but `dim` along which the (one) index says the same become a block, which moves as a whole.
+  void make_blocks(int dim);
   int64_t count() const;  // elements of an index
 };
 

@@ -26,7 +26,9 @@ bool describe(const WeftTensor *x, const WeftTensor *index, int dim, char *near,
     places->far_steps[d] = d == dim ? 0 : x->strides[d];
   }
   places->far = weft_data(x), places->near = near;
-  return places->add_index(index, x->sizes[dim], x->strides[dim]);
+  if (!places->add_index(index, x->sizes[dim], x->strides[dim])) return false;
+  places->make_blocks(dim);
+  return true;
 }
 
 // Whether `t` has an element for each of the index.
@@ -89,9 +91,9 @@ bool start_of(int dtype, const char *reduce, char *to) {
   }
 }
 
-template <class T> void divide(T *out, const int64_t *counts, int64_t n) {
+template <class T> void divide(T *out, const int32_t *counts, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
-    const T count = (T)std::max<int64_t>(counts[i], 1);
+    const T count = (T)std::max<int32_t>(counts[i], 1);
     if constexpr (std::is_floating_point<T>::value) out[i] /= count;
     else {
       const T q = out[i] / count;
@@ -100,39 +102,55 @@ template <class T> void divide(T *out, const int64_t *counts, int64_t n) {
   }
 }
 
-// (out, x, dim, index, src, reduce, include_self)
-PyObject *scatter_reduce_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  Scatter s;
-  bool with_self;
-  if (nargs != 7 || !s.read(args, nargs) || !PyUnicode_Check(args[5]) || !exact_bool(args[6], &with_self)) return not_for_these();
-  const char *reduce = PyUnicode_AsUTF8(args[5]);
-  WeftTensor *src = plain(args[4]);
-  const int dtype = WEFT_DTYPE(s.out);
-  if (!reduce || !src || WEFT_DTYPE(src) != dtype || !covers(src, s.index) || src->storage == s.out->storage) return not_for_these();
-  if (dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64 && dtype != WEFT_INT64 && dtype != WEFT_INT32) return not_for_these();
+// What was added up in `s.out`, by the number of elements that were.
+bool divide_by_counts(const Scatter &s, bool with_self) {
+  if (s.index->numel >= INT32_MAX) return false;
+  Ref counts(empty(WEFT_INT32, WEFT_NDIM(s.out), s.out->sizes, nullptr));
+  if (!counts) return false;
+  int32_t *n = reinterpret_cast<int32_t *>(weft_data(as_tensor(counts.get()))), one = 1;
+  std::fill(n, n + s.out->numel, (int32_t)with_self);
+  Places places;
+  if (!describe(as_tensor(counts.get()), s.index, s.dim, reinterpret_cast<char *>(&one), nullptr, &places)) return false;
+  if (!run_places(places, PlaceOp::ADD, WEFT_INT32)) return false;
+  char *data = weft_data(s.out);
+  switch (WEFT_DTYPE(s.out)) {
+    case WEFT_FLOAT32: divide(reinterpret_cast<float *>(data), n, s.out->numel); break;
+    case WEFT_FLOAT64: divide(reinterpret_cast<double *>(data), n, s.out->numel); break;
+    case WEFT_INT64: divide(reinterpret_cast<int64_t *>(data), n, s.out->numel); break;
+    default: divide(reinterpret_cast<int32_t *>(data), n, s.out->numel); break;
+  }
+  return true;
+}
+
+bool combine(const Scatter &s, WeftTensor *src, const char *reduce, bool with_self) {
   const bool mean = !strcmp(reduce, "mean");
   const PlaceOp op = mean || !strcmp(reduce, "sum") ? PlaceOp::ADD
                      : !strcmp(reduce, "prod")      ? PlaceOp::MULTIPLY
                      : !strcmp(reduce, "amax")      ? PlaceOp::MAXIMUM
                                                     : PlaceOp::MINIMUM;
   alignas(16) char start[16] = {};
-  if (!copy_into(s.out, s.x)) return not_for_these();
-  if (!with_self && (!start_of(dtype, reduce, start) || !s.apply(PlaceOp::PUT, start, nullptr))) return not_for_these();
-  if (!s.apply(op, weft_data(src), src->strides)) return not_for_these();
-  if (!mean) return written();
-  Ref counts(empty(WEFT_INT64, WEFT_NDIM(s.out), s.out->sizes, nullptr));
-  if (!counts) return nullptr;
-  int64_t *n = reinterpret_cast<int64_t *>(weft_data(as_tensor(counts.get()))), one = 1;
-  std::fill(n, n + s.out->numel, (int64_t)with_self);
-  Places places;
-  if (!describe(as_tensor(counts.get()), s.index, s.dim, reinterpret_cast<char *>(&one), nullptr, &places) || !run_places(places, PlaceOp::ADD, WEFT_INT64)) return not_for_these();
-  char *data = weft_data(s.out);
-  switch (dtype) {
-    case WEFT_FLOAT32: divide(reinterpret_cast<float *>(data), n, s.out->numel); break;
-    case WEFT_FLOAT64: divide(reinterpret_cast<double *>(data), n, s.out->numel); break;
-    case WEFT_INT64: divide(reinterpret_cast<int64_t *>(data), n, s.out->numel); break;
-    default: divide(reinterpret_cast<int32_t *>(data), n, s.out->numel); break;
+  if (!copy_into(s.out, s.x)) return false;
+  if (!with_self && (!start_of(WEFT_DTYPE(s.out), reduce, start) || !s.apply(PlaceOp::PUT, start, nullptr))) return false;
+  return s.apply(op, weft_data(src), src->strides) && (!mean || divide_by_counts(s, with_self));
+}
+
+// (out, x, dim, index, src, reduce, include_self); halves are combined as float32 and rounded once
+PyObject *scatter_reduce_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  Scatter s;
+  bool with_self;
+  if (nargs != 7 || !s.read(args, nargs) || !PyUnicode_Check(args[5]) || !exact_bool(args[6], &with_self)) return not_for_these();
+  const char *reduce = PyUnicode_AsUTF8(args[5]);
+  WeftTensor *src = plain(args[4]), *out = s.out;
+  const int dtype = WEFT_DTYPE(out);
+  if (!reduce || !src || WEFT_DTYPE(src) != dtype || !covers(src, s.index) || src->storage == out->storage) return not_for_these();
+  if (dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64 && dtype != WEFT_INT64 && dtype != WEFT_INT32 && !is_half(dtype)) return not_for_these();
+  Ref sums, wide;
+  if (is_half(dtype)) {
+    sums.reset(empty((uint32_t)WEFT_FLOAT32, WEFT_NDIM(out), out->sizes, nullptr)), wide.reset(cast_tensor(src, WEFT_FLOAT32));
+    if (!sums || !wide) return PyErr_Occurred() ? nullptr : not_for_these();
+    s.out = as_tensor(sums.get()), src = as_tensor(wide.get());
   }
+  if (!combine(s, src, reduce, with_self) || (s.out != out && !copy_into(out, s.out))) return PyErr_Occurred() ? nullptr : not_for_these();
   return written();
 }
 

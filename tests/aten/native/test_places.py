@@ -153,6 +153,41 @@ def test_an_index_of_every_element_is_numpys_however_it_lies(dtype, dim):
             registry["gather"](from_numpy(x), dim, lay(at))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_an_index_that_is_the_same_along_other_dims_moves_blocks(dtype, dim):
+    rng, sizes = np.random.default_rng(dim), (6, 5, 40)
+    x, src = (from_numpy(rng.integers(-3, 4, sizes)).to(getattr(aten.dtype, dtype)) for _ in range(2))
+    given = {f"along {dim}": [d == dim for d in range(3)], "along two": [d in (dim, 2) for d in range(3)]}
+    for kept in given.values():
+        at = from_numpy(rng.integers(0, sizes[dim], [n if k else 1 for n, k in zip(sizes, kept)])).expand(list(sizes))
+        dense = at.clone()
+        for turned in (lambda t: t, lambda t: t.transpose(1, 2).contiguous().transpose(1, 2)):
+            args = turned(x), dim, at
+            assert aten.equal(registry["gather"](*args), registry["gather"](x, dim, dense))
+            for name in ("scatter", "scatter_add"):
+                assert aten.equal(registry[name](*args, turned(src)), registry[name](x, dim, dense, src))
+            for how in ("sum", "prod", "mean", "amax", "amin"):
+                for own in (True, False):
+                    found = registry["scatter_reduce"](*args, turned(src), how, include_self=own)
+                    assert aten.equal(found, registry["scatter_reduce"](x, dim, dense, src, how, include_self=own)), how
+
+
+def test_halves_are_combined_natively():
+    x = from_numpy(np.arange(12.0).reshape(3, 4)).to(aten.dtype.bfloat16).requires_grad_()
+    at, scattered = from_numpy(np.array([2, 0, 2])), registry["scatter_reduce"]
+    _native.python_entries(True)
+    x[at].sum().backward()
+    x.detach().clone().index_put_([at], x.detach(), accumulate=True)
+    entered = _native.python_entries(True)
+    assert entered == {} and x.grad.tolist() == [[1] * 4, [0] * 4, [2] * 4]
+    given = x.detach(), at.reshape(3, 1).expand([3, 4]), x.detach() + 256
+    out = aten.empty([3, 4], dtype=x.dtype)
+    assert scattered.native_fn(out, given[0], 0, given[1], given[2], "sum", True) is None
+    wide = scattered(given[0].float(), 0, given[1], given[2].float(), "sum")
+    assert aten.equal(out, wide.to(x.dtype))  # rounded once
+
+
 def test_flat_positions_count_from_the_end_once():
     x = from_numpy(np.arange(6.0).reshape(2, 3))
     assert x.take(from_numpy(np.array([-6, -1, 5]))).tolist() == [0, 5, 5]

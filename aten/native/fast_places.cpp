@@ -383,10 +383,14 @@ int mask_places(WeftTensor *mask, Ref *places) {
 
 namespace {
 
-// nonzero(input) of a mask
+// nonzero(input)
 PyObject *fast_nonzero(Call &call) {
-  WeftTensor *mask = call.tensor(0);
-  if (!call.usual(1) || WEFT_DTYPE(mask) != WEFT_BOOL || !(mask->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
+  WeftTensor *x = call.tensor(0);
+  if (!call.usual(1)) return UNHANDLED;
+  Ref truth(WEFT_DTYPE(x) == WEFT_BOOL ? Py_NewRef(as_object(x)) : cast_tensor(x, WEFT_BOOL));
+  if (truth) truth = row_major(as_tensor(truth.get()));
+  if (!truth) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  WeftTensor *mask = as_tensor(truth.get());
   const int ndim = WEFT_NDIM(mask);
   const int64_t sizes[2] = {count_true(mask), ndim};
   const int64_t strides[2] = {1, sizes[0]};

@@ -478,7 +478,8 @@ PyObject *fast_where(Call &call) {
   return call.made(std::move(out));
 }
 
-// A bound of clamp as an element: absent ones are the dtype's limits.
+// A bound of clamp as an element: absent ones are the dtype's limits. (A bound that is rounded to a half lies on the same side of every
+// half, and is what the result is rounded to.)
 bool place_bound(PyObject *bound, int dtype, bool upper, char *place) {
   if (bound != Py_None) {
     if (!is_number(bound)) return false;
@@ -491,6 +492,8 @@ bool place_bound(PyObject *bound, int dtype, bool upper, char *place) {
   switch (dtype) {
     case WEFT_FLOAT32: { float f = (float)infinite; memcpy(place, &f, 4); return true; }
     case WEFT_FLOAT64: memcpy(place, &infinite, 8); return true;
+    case WEFT_FLOAT16: { const uint16_t bits = upper ? 0x7c00 : 0xfc00; memcpy(place, &bits, 2); return true; }
+    case WEFT_BFLOAT16: { const uint16_t bits = upper ? 0x7f80 : 0xff80; memcpy(place, &bits, 2); return true; }
     case WEFT_INT32: { int32_t v = upper ? INT32_MAX : INT32_MIN; memcpy(place, &v, 4); return true; }
     case WEFT_INT64: { int64_t v = upper ? INT64_MAX : INT64_MIN; memcpy(place, &v, 8); return true; }
     default: return false;
@@ -538,7 +541,7 @@ PyObject *fast_clamp(Call &call) {
   int dtype = WEFT_DTYPE(x);
   WeftLoop body = weft_kernels.pointwise[WEFT_CLAMP][dtype];
   alignas(16) char low[16], high[16];
-  if (!body || is_half(dtype) || !place_bound(call[1].object, dtype, false, low) || !place_bound(call[2].object, dtype, true, high)) return UNHANDLED;
+  if (!body || !place_bound(call[1].object, dtype, false, low) || !place_bound(call[2].object, dtype, true, high)) return UNHANDLED;
   Ref out(empty_like(x, dtype));
   if (!out) return nullptr;
   WeftTensor *tensors[4] = {x, nullptr, nullptr, as_tensor(out.get())};
@@ -552,7 +555,7 @@ PyObject *fast_inplace_clamp(Call &call) {
   const int dtype = WEFT_DTYPE(target);
   WeftLoop body = weft_kernels.pointwise[WEFT_CLAMP][dtype];
   alignas(16) char low[16], high[16];
-  if ((call[1].none() && call[2].none()) || !body || is_half(dtype) || records(target)) return UNHANDLED;
+  if ((call[1].none() && call[2].none()) || !body || records(target)) return UNHANDLED;
   if (!place_bound(call[1].object, dtype, false, low) || !place_bound(call[2].object, dtype, true, high)) return UNHANDLED;
   if (check_inplace(target) < 0) return nullptr;
   WeftTensor *tensors[4] = {target, nullptr, nullptr, target};

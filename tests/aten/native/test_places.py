@@ -217,3 +217,15 @@ def test_rows_of_tables_and_their_gradients(dtype, count):
     at[1, 1] = 50
     with pytest.raises(IndexError):
         registry["embedding"](table, from_numpy(at))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "complex64"])
+def test_places_of_what_is_not_zero_are_found_natively(dtype):
+    values = np.arange(24).reshape(4, 6) % 5 - 2.0
+    values[0, 0] = np.nan if dtype in ("float32", "bfloat16") else 3
+    x = from_numpy(values).to(getattr(aten.dtype, dtype))
+    _native.python_entries(True)
+    found = [registry["nonzero"](t) for t in (x, x.t(), x[:0])]
+    assert _native.python_entries(True) == {}
+    for places, a in zip(found, (values, values.T, values[:0])):
+        np.testing.assert_array_equal(places.numpy(), np.argwhere(a))

@@ -3,6 +3,7 @@
 import pytest
 
 import weft
+from aten import _native
 
 
 @pytest.mark.parametrize("dtype", [weft.float64, weft.int32, weft.float16])
@@ -23,3 +24,14 @@ def test_bounds_that_are_tensors_cast_their_result_to_out():
         weft.clamp(x, max=one, out=weft.zeros(4, dtype=weft.int64))
     with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
         weft.clamp(x, 1, 2, out=weft.zeros(4, dtype=weft.float64))
+
+
+@pytest.mark.parametrize("dtype", [weft.float16, weft.bfloat16])
+@pytest.mark.parametrize("bounds", [(1, None), (None, 0.7), (-2.7, 1.003), (float("nan"), None), (1e-6, float("inf")), (5, -5.1)])
+def test_every_half_is_limited_natively_as_a_float_is_and_rounded_once(bounds, dtype):
+    x = weft.arange(-32768, 32768).to(weft.int16).view(dtype)
+    _native.python_entries(True)
+    found, written = x.clamp(*bounds), x.clone().clamp_(*bounds)
+    assert _native.python_entries(True) == {}
+    for y in (found, written):
+        weft.testing.assert_close(y, x.float().clamp(*bounds).to(dtype), rtol=0, atol=0, equal_nan=True)

@@ -157,7 +157,7 @@ def argued(text: str, compiled=compiled) -> bool:
     a circle holds that `locals()` made, or what the traceback of an exception holds."""
     if "locals()" in text and differs(text, compiled=compiled, collect=True) is None:
         return True
-    if "asking(" in text and "raise " in text and differs(QUIET_DROP + text, compiled=compiled) is None:
+    if "asking(" in text and ("raise " in text or " as e:" in text) and differs(QUIET_DROP + text, compiled=compiled) is None:
         return True
     loops = "while " in text or "for " in text
     generators = "counting(" in text or "chained(" in text

@@ -131,7 +131,7 @@ static bool init(PyObject *module) {
     PyErr_SetString(PyExc_ImportError, "cannot register the thread pool's fork handler");
     return false;
   }
-  return init_dtype(module) && init_device(module) && PyModule_AddFunctions(module, device_functions) == 0 && init_size(module) && init_storage(module) && init_tensor(module) &&
+  return init_dtype(module) && init_device(module) && PyModule_AddFunctions(module, device_functions) == 0 && init_size(module) && init_storage(module) && init_tensor(module) && PyModule_AddFunctions(module, inplace_functions) == 0 &&
          init_philox(module) && init_autograd(module) && init_op(module) && PyModule_AddFunctions(module, fused_backward_functions) == 0 && PyModule_AddFunctions(module, ambient_functions) == 0 &&
          PyModule_AddFunctions(module, thread_functions) == 0 && PyModule_AddFunctions(module, philox_functions) == 0 &&
          PyModule_AddFunctions(module, matmul_functions) == 0 &&

@@ -76,7 +76,7 @@ int device_index(int type, int index);     // of a device that may name none
 // `ahead`: the copy may still be under way on return, in the order of the device's stream
 bool copy_bytes(char *to, int to_type, int to_index, const char *from, int from_type, int from_index, int64_t nbytes, bool ahead = false);
 PyObject *moved(WeftTensor *t, int type, int index, bool ahead = false);  // its elements and strides on another device; NULL with an exception set
-extern PyMethodDef device_functions[];
+extern PyMethodDef device_functions[], inplace_functions[];
 
 // size.cpp
 extern PyTypeObject *size_type;

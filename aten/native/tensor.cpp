@@ -487,77 +487,6 @@ PyObject *tensor_resize_(PyObject *self, PyObject *args) {
   return Py_NewRef(self);
 }
 
-static PyObject *bump_version(PyObject *, PyObject *arg) {
-  if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
-  if (!need_memory(as_tensor(arg), "a version counter")) return nullptr;
-  weft_bump_version(as_tensor(arg));
-  Py_RETURN_NONE;
-}
-
-static PyObject *check_inplace_function(PyObject *, PyObject *arg) {
-  if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
-  if (check_inplace(as_tensor(arg)) < 0) return nullptr;
-  Py_RETURN_NONE;
-}
-
-// made_by_function(view, several): a user's autograd.Function has made the view, as one of several results or the only one
-static PyObject *made_by_function(PyObject *, PyObject *args) {
-  PyObject *view;
-  int several;
-  if (!PyArg_ParseTuple(args, "O!p:made_by_function", tensor_type, &view, &several)) return nullptr;
-  if (as_tensor(view)->view_of) note_result_of(as_tensor(view), several ? WEFT_FLAG_OF_SEVERAL : WEFT_FLAG_OF_FUNCTION);
-  Py_RETURN_NONE;
-}
-
-static PyObject *check_fill_function(PyObject *, PyObject *arg) {
-  if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
-  if (check_fill(as_tensor(arg)) < 0) return nullptr;
-  Py_RETURN_NONE;
-}
-
-// check_overlap(target, value, apart=False): also of tensors in a list or tuple
-static PyObject *check_overlap_function(PyObject *, PyObject *args) {
-  PyObject *target, *value;
-  int apart = 0;
-  if (!PyArg_ParseTuple(args, "O!O|p:check_overlap", tensor_type, &target, &value, &apart)) return nullptr;
-  const bool many = PyList_CheckExact(value) || PyTuple_CheckExact(value);
-  for (Py_ssize_t i = 0, n = many ? PySequence_Fast_GET_SIZE(value) : 1; i < n; i++) {
-    PyObject *item = many ? PySequence_Fast_GET_ITEM(value, i) : value;
-    if (is_tensor(item) && check_overlap(as_tensor(target), as_tensor(item), apart) < 0) return nullptr;
-  }
-  Py_RETURN_NONE;
-}
-
-static PyObject *check_relayout_function(PyObject *, PyObject *arg) {
-  if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
-  if (check_relayout(as_tensor(arg)) < 0) return nullptr;
-  Py_RETURN_NONE;
-}
-
-// relayout(tensor, view, before): the tensor takes the layout of a view of the same storage; `before` is an alias that
-// stands for what it was. A Tracer takes the number of dims.
-static PyObject *relayout(PyObject *, PyObject *args) {
-  PyObject *target, *view, *before;
-  if (!PyArg_ParseTuple(args, "O!O!O:relayout", tensor_type, &target, tensor_type, &view, &before)) return nullptr;
-  WeftTensor *t = as_tensor(target), *v = as_tensor(view);
-  if (WEFT_IS_TRACER(t) != WEFT_IS_TRACER(v) || (!WEFT_IS_TRACER(t) && (t->storage != v->storage || WEFT_DTYPE(t) != WEFT_DTYPE(v))))
-    return PyErr_Format(PyExc_ValueError, "relayout: not a view of the tensor");
-  if (WEFT_IS_TRACER(t)) {
-    t->word = (t->word & ~WEFT_WORD_NDIM) | (v->word & WEFT_WORD_NDIM);
-    Py_RETURN_NONE;
-  }
-  if (!is_tensor(before) || !need_memory(v, "relayout")) return PyErr_Format(PyExc_TypeError, "relayout: tensors with memory");
-  if (!wait_for_calls() || !set_layout(t, WEFT_NDIM(v), v->sizes, v->strides, v->offset)) return nullptr;
-  weft_bump_version(t);
-  t->flags |= WEFT_FLAG_RELAID;
-  as_tensor(before)->flags |= WEFT_FLAG_HIDDEN;
-  Py_RETURN_NONE;
-}
-
-static PyObject *is_relaid(PyObject *, PyObject *arg) {
-  return PyBool_FromLong(is_tensor(arg) && (as_tensor(arg)->flags & WEFT_FLAG_RELAID) != 0);
-}
-
 static PyObject *is_tracer(PyObject *, PyObject *arg) {
   if (!is_tensor(arg) || !WEFT_IS_TRACER(arg)) Py_RETURN_FALSE;
   tracer_asked_for = true;
@@ -578,14 +507,6 @@ PyMethodDef tensor_functions[] = {
     {"make_subclass", make_subclass, METH_VARARGS, "make_subclass(cls, tensor, requires_grad=False)"},
     {"make_tracer", make_tracer, METH_VARARGS, "make_tracer(cls, word): an instance without storage"},
     {"is_tracer", is_tracer, METH_O, nullptr},
-    {"bump_version", bump_version, METH_O, "note an in-place write to the tensor's storage"},
-    {"check_inplace", check_inplace_function, METH_O, "RuntimeError where an in-place write to the tensor is refused"},
-    {"made_by_function", made_by_function, METH_VARARGS, "made_by_function(view, several): a write to the view is refused"},
-    {"check_fill", check_fill_function, METH_O, "check_inplace for a write of one value, which elements may share"},
-    {"check_overlap", check_overlap_function, METH_VARARGS, "RuntimeError where a value shares a part of the memory that is written"},
-    {"check_relayout", check_relayout_function, METH_O, "RuntimeError where an in-place change of layout is refused"},
-    {"relayout", relayout, METH_VARARGS, "relayout(tensor, view, before): take the layout of a view of the same storage"},
-    {"is_relaid", is_relaid, METH_O, "whether the tensor's layout was changed in place"},
     {"set_constructor", set_constructor, METH_O, "what Tensor(...) calls, as constructor(cls, *args, **kwargs)"},
     {"from_numpy", from_numpy, METH_O, "a tensor on the array's memory"},
     {"from_dlpack", from_dlpack, METH_O, "a tensor on the memory of any object with __dlpack__"},

@@ -275,7 +275,7 @@ def tee(iterable, n=2, /):
         raise ValueError("n must be >= 0")
     if n == 0:
         return ()
-    it, end = iter(iterable), object()
+    it, end = iter(iter(iterable)), object()  # (which is asked for itself once more)
 
     def items(link):
         """What follows in a chain of [item, rest of the chain], which whoever comes to its end first makes longer."""
@@ -293,7 +293,7 @@ def tee(iterable, n=2, /):
 
 
 def groupby(iterable, key=None):
-    it, end = iter(iterable), object()
+    it, end = iter(iter(iterable)), object()  # (which is asked for itself once more)
     value = current = wanted = end  # the item read last, its key, and the key of the group given last
     group = None  # whose turn it is
 

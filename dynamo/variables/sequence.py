@@ -298,7 +298,8 @@ class ListVariable(SequenceVariable):
         if isinstance(key, SliceVariable):
             if not frame.world.can_be_iterated(value.python_type()):
                 raise frame.ops.refused(frame, operator.setitem, self, key, value)
-            items, bounds = value.unpack(frame), key.bounds(frame)
+            plain = value.python_type() in (list, tuple)  # of others a list is made of the iterator, which is asked for one again
+            items, bounds = (value if plain else value.iterate(frame)).unpack(frame), key.bounds(frame)
             self.changed(frame)
             run_python(frame, operator.setitem, self.items, bounds, items)
             return

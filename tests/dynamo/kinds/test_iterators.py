@@ -330,3 +330,45 @@ def test_so_it_is_by_functions_that_search(f):
 
     weft.compiler.reset()
     assert told(weft.compile(call, backend="eager", fullgraph=True)) == told(call)
+
+
+class Told:
+    """An iterator that notes what it is asked for."""
+
+    def __init__(self, log):
+        self.left, self.log = 2, log
+
+    def __iter__(self):
+        self.log.append("iter")
+        return self
+
+    def __next__(self):
+        self.log.append("next")
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        return self.left
+
+
+def into_a_slice(x, items):
+    into = [1, 2, 3, 4]
+    into[1:2] = items
+    return x + 1, into
+
+
+def into_every_second(x, items):
+    into = [1, 2, 3, 4]
+    into[::2] = items
+    return x + 1, into
+
+
+def into_two(x, items):
+    a, b = itertools.tee(items)
+    return x + 1, list(a), list(b)
+
+
+@pytest.mark.parametrize("f", [into_a_slice, into_every_second, into_two])
+def test_an_iterator_is_asked_for_itself_as_often_as_by_python(f):
+    logs: list = [[], []]
+    want, got = f(weft.ones(1), Told(logs[0])), weft.compile(f)(weft.ones(1), Told(logs[1]))
+    assert str(got) == str(want) and logs[1] == logs[0]

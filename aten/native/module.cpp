@@ -131,12 +131,13 @@ static bool init(PyObject *module) {
     PyErr_SetString(PyExc_ImportError, "cannot register the thread pool's fork handler");
     return false;
   }
-  return init_dtype(module) && init_device(module) && PyModule_AddFunctions(module, device_functions) == 0 && init_size(module) && init_storage(module) && init_tensor(module) && PyModule_AddFunctions(module, inplace_functions) == 0 &&
-         init_philox(module) && init_autograd(module) && init_op(module) && PyModule_AddFunctions(module, fused_backward_functions) == 0 && PyModule_AddFunctions(module, ambient_functions) == 0 &&
-         PyModule_AddFunctions(module, thread_functions) == 0 && PyModule_AddFunctions(module, philox_functions) == 0 &&
-         PyModule_AddFunctions(module, matmul_functions) == 0 &&
-         PyModule_AddFunctions(module, attention_functions) == 0 && PyModule_AddFunctions(module, places_functions) == 0 && PyModule_AddFunctions(module, chain_functions) == 0 && PyModule_AddFunctions(module, replay_functions) == 0 && PyModule_AddFunctions(module, pool_functions) == 0 &&
-         init_api(module);
+  PyMethodDef *const tables[] = {device_functions, inplace_functions, fused_backward_functions, ambient_functions, thread_functions,
+                                 philox_functions, matmul_functions, attention_functions, places_functions, chain_functions,
+                                 replay_functions, pool_functions};
+  for (PyMethodDef *functions : tables)
+    if (PyModule_AddFunctions(module, functions) < 0) return false;
+  return init_dtype(module) && init_device(module) && init_size(module) && init_storage(module) && init_tensor(module) &&
+         init_philox(module) && init_autograd(module) && init_op(module) && init_api(module);
 }
 
 }  // namespace weft

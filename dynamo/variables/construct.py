@@ -69,6 +69,10 @@ def construct_plain(frame, cls: Variable, args, kwargs) -> Variable:
 def new_object(frame, args, kwargs) -> Variable:
     """object.__new__(cls, …)"""
     cls = class_argument(frame, "object", args)
+    if frame.world.c_bases(cls):
+        name, base = _eval_frame.type_name(cls), _eval_frame.type_name(frame.world.c_bases(cls)[0])
+        text = f"object.__new__({name}) is not safe, use {base}.__new__()"
+        raise raise_exception(frame, TypeError, text)
     if len(args) > 1 or kwargs:
         new = find(frame, cls, "__new__")
         if new is not None and new.raw is not object.__dict__["__new__"]:
@@ -77,10 +81,6 @@ def new_object(frame, args, kwargs) -> Variable:
         if find_function(frame, cls, "__init__") is None:
             raise raise_exception(frame, TypeError, f"{_eval_frame.type_name(cls)}() takes no arguments")
     check_instantiable(frame, cls)
-    if frame.world.c_bases(cls):
-        name, base = _eval_frame.type_name(cls), _eval_frame.type_name(frame.world.c_bases(cls)[0])
-        text = f"object.__new__({name}) is not safe, use {base}.__new__()"
-        raise raise_exception(frame, TypeError, text)
     return ObjectVariable(cls)
 
 

@@ -283,3 +283,14 @@ def test_a_complex_number_of_bytes_is_refused_by_the_name_of_their_class():
         return x + 1, int(o), float(o), complex(o)
 
     alike(f, (weft.ones(1), Bytes(b"2")), (weft.ones(1), b"2"))
+
+
+def test_new_of_object_asks_first_whether_it_may_make_one():
+    def f(x, cls):
+        try:
+            object.__new__(cls, 1, k=2)
+        except TypeError as e:
+            return x, str(e)
+
+    for cls in (list, type, int, object):
+        assert str(weft.compile(f)(weft.ones(1), cls)) == str(f(weft.ones(1), cls))

@@ -2,6 +2,8 @@
 // of windows at drawn places (fractional pooling).
 //
 // Parts may share elements. A part's rows are added up first, then their sum's elements, to one of four sums in turn; of equal elements the first is the largest, of NaN the first NaN.
+#include <string.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -117,16 +119,27 @@ template <class T> struct MeansJob {
     const T *g = job.from + begin * p.all_outs;
     for (int64_t r = begin; r < end; r++) {
       T *to = job.to + r * p.all_sizes;
-      std::fill(to, to + p.all_sizes, T(0));
       for (int64_t i = 0; i < p.out[0]; i++)
         for (int64_t j = 0; j < p.out[1]; j++) {
           const int64_t rows = p.rows(i, j);
-          std::fill(row, row + width, T(0));
-          for (int64_t k = 0; k < p.out[2]; k++) {
-            const T share = *g++ / (T)(rows * (p.end(2, k) - p.begin(2, k)));
-            for (int64_t x = p.begin(2, k); x < p.end(2, k); x++) row[x] += share;
+          T *line = row;  // what is added to each row of the parts; a row that no other has is written as it is made
+          const auto fresh = [&](int d, int64_t part, int64_t at) { return part == 0 || at >= p.end(d, part - 1); };
+          const bool alone = rows == 1 && fresh(0, i, p.begin(0, i)) && fresh(1, j, p.begin(1, j));
+          if (alone) line = to + (p.begin(0, i) * p.size[1] + p.begin(1, j)) * width;
+          for (int64_t k = 0, done = 0; k < p.out[2]; k++) {
+            const int64_t first = p.begin(2, k), last = p.end(2, k), shared = std::min(std::max(first, done), last);
+            const T share = *g++ / (T)(rows * (last - first));
+            for (int64_t x = first; x < shared; x++) line[x] += share;
+            std::fill(line + shared, line + last, share);
+            done = std::max(done, last);
           }
-          p.each_row(i, j, [&](int64_t at) { add(width, row, to + at); });
+          if (alone) continue;
+          for (int64_t a = p.begin(0, i); a < p.end(0, i); a++)
+            for (int64_t b = p.begin(1, j); b < p.end(1, j); b++) {
+              T *const at = to + (a * p.size[1] + b) * width;
+              if (fresh(0, i, a) && fresh(1, j, b)) std::copy(row, row + width, at);  // the first part that has the row
+              else add(width, row, at);
+            }
         }
     }
   }
@@ -185,7 +198,7 @@ template <class T> struct MaximaJob {
   }
 };
 
-// Adds what belongs to a place there, halves in float32. Places that are outside (somebody wrote them past their version) are left out.
+// Adds what belongs to a place there, halves in float32, of which those that are written are rounded. Places that are outside (somebody wrote them past their version) are left out.
 template <class T, class Sum> struct PlacesJob {
   int64_t sizes, outs;
   const T *grad;
@@ -200,10 +213,15 @@ template <class T, class Sum> struct PlacesJob {
       T *const to = job.to + r * job.sizes;
       Sum *sums = side.data();
       if constexpr (!narrow) sums = to;
-      std::fill(sums, sums + job.sizes, Sum(0));
+      memset((void *)to, 0, (size_t)job.sizes * sizeof(T));
       for (int64_t i = r * job.outs; i < (r + 1) * job.outs; i++)
         if (const int64_t at = job.places[i]; (uint64_t)at < (uint64_t)job.sizes) sums[at] += (Sum)job.grad[i];
-      if constexpr (narrow) std::copy(sums, sums + job.sizes, to);
+      if constexpr (narrow) {
+        for (int64_t i = r * job.outs; i < (r + 1) * job.outs; i++)
+          if (const int64_t at = job.places[i]; (uint64_t)at < (uint64_t)job.sizes) to[at] = T(sums[at]);
+        for (int64_t i = r * job.outs; i < (r + 1) * job.outs; i++)
+          if (const int64_t at = job.places[i]; (uint64_t)at < (uint64_t)job.sizes) sums[at] = 0;
+      }
     }
   }
 };

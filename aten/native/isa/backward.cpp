@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "folds.h"
 #include "pointwise.h"
 
 namespace {
@@ -47,17 +48,7 @@ template <class D> inline void put(char *p, int64_t i, typename D::V v, int64_t 
   if (m == D::kLanes) D::store(p, v);
   else store_part<D>(p, v, m);
 }
-template <class D> inline typename D::V only(typename D::V v, int64_t m) {
-  for (int64_t l = m; l < D::kLanes; l++) v[l] = 0;
-  return v;
-}
-template <class D> inline typename D::Lane sum_lanes(typename D::V v) {
-  typename D::Lane lane[D::kLanes];
-  memcpy(lane, &v, sizeof v);
-  for (int w = D::kLanes / 2; w > 0; w /= 2)
-    for (int l = 0; l < w; l++) lane[l] += lane[l + w];
-  return lane[0];
-}
+template <class D> inline typename D::Lane sum_lanes(typename D::V v) { return fold<D, Sum>(v); }
 
 // With y = (x - mean) * rstd and h = g * weight: gx = rstd * (h - mean(h) - y * mean(h * y)), gw = sum of g * y, gb of g.
 template <class D>

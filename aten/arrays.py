@@ -87,30 +87,11 @@ def _native_into(kernel: Any, out: Any, args: tuple[Any, ...]) -> bool:
     return True
 
 
-def _is_half(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.dtype.is_floating_point and value.dtype.itemsize == 2
-
-
-def _native_widened(kernel: Any, out: Any, args: tuple[Any, ...]) -> bool:
-    """Run on float32 for halves, and round once, a native kernel that has no loop for halves or for halves beside float32."""
-    outs = out if type(out) is tuple else (out,)
-    if not any(map(_is_half, (*outs, *args))):
-        return False
-    wide = [v.to(dtypes.float32) if _is_half(v) else v for v in args]
-    made = tuple([_native.empty(tuple(o.shape), dtypes.float32, o.device) if _is_half(o) else o for o in outs])
-    if not _native_into(kernel, made if type(out) is tuple else made[0], tuple(wide)):
-        return False
-    for to, one in zip(outs, made):
-        if one is not to:
-            to.copy_(one)
-    return True
-
-
 def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:
     """Run the kernel into memory that is there; float16 and bfloat16 are computed in `op.compute` and rounded once."""
     if op.native_fn is not None and _native_into(op.native_fn, out, args):
         return
-    if op.native_fn is not None and op.compute == "float32" and _native_widened(op.native_fn, out, args):
+    if op.native_fn is not None and op.compute == "float32" and _native.widened(op.native_fn)(out, *args) is not NotImplemented:
         return
     half_to = np.dtype(op.compute) if op.compute else None
     arrays = [kernel_argument(v, half_to) for v in args]

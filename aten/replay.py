@@ -176,11 +176,12 @@ class _Writer:
         if op.name == "philox_reserve":
             self.add(node, 0, _native.philox_reserve, None, [self.operand(a) for a in node.args], [], False, 0)
             return
-        if self.native_takes(node):
+        native = self.native_kernel(node)
+        if native is not None:
             layouts, several = _layouts(node)
-            self.add(node, 3, op.native_fn, None, [self.operand(a) for a in op.join(node.args, node.kwargs)], layouts, several, 0)
+            self.add(node, 3, native, None, [self.operand(a) for a in op.join(node.args, node.kwargs)], layouts, several, 0)
             return
-        kernel = None if self.native_takes(node, row_major=True) else self.kernel_step(node)
+        kernel = None if self.native_kernel(node, row_major=True) else self.kernel_step(node)
         if kernel is not None:
             self.add(node, 1, op.kernel_fn, None, *kernel, 0)
             return
@@ -227,22 +228,23 @@ class _Writer:
         except _REFUSALS:
             return True
 
-    def native_takes(self, node: Node, row_major: bool = False) -> bool:
-        """Whether the op has a native kernel, no rule comes before it, and it takes the call; asked alike. row_major: with
-        results so that lie otherwise, which the call of the op copies."""
+    def native_kernel(self, node: Node, row_major: bool = False) -> Any:
+        """The op's native kernel if no rule comes before it and it takes the call, of halves perhaps with float32 for them; asked
+        alike. row_major: with results so that lie otherwise, which the call of the op copies."""
         op: Any = node.target
         if op.native_fn is None or (_native.has_rule(op) and self.rule_takes(node)):
-            return False
+            return None
         made = node.meta["val"]
         metas = made if type(made) is tuple else (made,)
         if any(type(m) is not Meta or m.device != _CPU for m in metas) or (row_major and all(m.is_contiguous() for m in metas)):
-            return False
+            return None
         if row_major:
             made = tuple(m.like(sizes=m.sizes) for m in made) if type(made) is tuple else made.like(sizes=made.sizes)
         example = (lambda n: _example(n, 1)) if op.name in _NO_ZEROS else _example
         args = op.join(*map_arg((tuple(node.args), dict(node.kwargs)), example))
         out = tuple(map(dispatch.allocate, made)) if type(made) is tuple else dispatch.allocate(made)
-        return op.native_fn(out, *args) is not NotImplemented
+        kernels = [op.native_fn, *([_native.widened(op.native_fn)] if op.compute == "float32" else [])]
+        return next((kernel for kernel in kernels if kernel(out, *args) is not NotImplemented), None)
 
     def fold(self, node: Node) -> bool:
         """Compute the node now if it does not depend on the tensors of the call."""

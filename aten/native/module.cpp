@@ -119,6 +119,7 @@ static PyMethodDef module_functions[] = {
     {"reset_peak_memory", reset_peak_memory, METH_NOARGS, "start peak_bytes again from what is allocated now"},
     {"empty_cache", empty_cache, METH_NOARGS, "give cached memory back to the system; the bytes given"},
     {"native_kernels", native_kernels, METH_NOARGS, "{name of an op: its kernel on tensors}"},
+    {"widened", widened, METH_O, "widened(kernel): a native kernel that calls another one with float32 for halves, and rounds once; NotImplemented without halves"},
     {"untrack_constants", untrack_constants, METH_O, "the collector need not walk the constants and names of a code object and of those within"},
     {"set_parameter_type", set_parameter_type, METH_O, "the class that the fast path treats like Tensor itself"},
     {nullptr, nullptr, 0, nullptr}};

@@ -231,6 +231,7 @@ bool init_autograd(PyObject *module);
 bool init_op(PyObject *module);
 extern PyMethodDef fused_backward_functions[];
 PyObject *native_kernels(PyObject *, PyObject *);  // native_kernel.cpp
+PyObject *widened(PyObject *, PyObject *);
 
 // Makes a heap type from `spec` and adds it to the module under its name.
 PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *bases = nullptr);

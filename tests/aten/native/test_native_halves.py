@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aten import arrays
+from aten import _native, arrays
 from aten import dtype as dtypes
 from aten.op import registry
 from tests.aten.native.kernel_calls import CALLS, flat, results
@@ -21,3 +21,25 @@ def test_halves_run_in_the_native_kernel_of_floats_and_are_rounded_once(name, dt
         arrays.run_kernel(op, expected, wide)
         for a, b in zip(flat(found), flat(expected)):
             np.testing.assert_array_equal(a.to(dtypes.float32).numpy(), b.to(a.dtype).to(dtypes.float32).numpy())
+
+
+@pytest.mark.parametrize("name", ["channel_norm", "channel_norm_backward", "extended_pad_backward"])
+def test_calls_of_halves_are_replayed_natively(name):
+    op = registry[name]
+    args = next(iter(CALLS[name](name, "bfloat16")))
+    for _ in range(40):
+        first = op(*args)
+    _native.python_entries(True)
+    again = op(*args)
+    assert _native.python_entries(True) == {}
+    for a, b in zip(flat(first), flat(again)):
+        np.testing.assert_array_equal(a.to(dtypes.float32).numpy(), b.to(dtypes.float32).numpy())
+
+
+def test_a_widened_kernel_takes_halves_alone_and_passes_refusals_on():
+    kernel = _native.widened(registry["channel_norm"].native_fn)
+    args = next(iter(CALLS["channel_norm"]("channel_norm", "float32")))
+    assert kernel(results(registry["channel_norm"], args), *args) is NotImplemented
+    half = args[0].to(dtypes.bfloat16)
+    for call in ((), (half,), (half, half), (None, half, 3)):
+        assert kernel(*call) is NotImplemented

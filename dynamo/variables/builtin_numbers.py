@@ -32,7 +32,8 @@ def _number(cls: type) -> Callable:
             return convert_symbolic(cls, value, frame)
         if isinstance(value, ConstantVariable):
             return literal(frame, run_python(frame, cls, value.value))
-        for name in ASKED[cls]:
+        asked = () if cls is complex and issubclass(value.python_type(), str) else ASKED[cls]  # (text is read before it is asked)
+        for name in asked:
             if not frame.world.lacks(value.python_type(), name):
                 return converted(frame, cls, name, value, value.method(frame, name, [], {}))
         native = getattr(value, "native", None)

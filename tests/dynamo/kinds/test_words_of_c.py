@@ -245,3 +245,19 @@ def test_deepcopy_asks_the_hook_of_a_class():
 
     f = lambda x, o: (x + 1, copy.deepcopy(o))
     assert weft.compile(f)(weft.zeros(1), Hooked())[1] == "copied"
+
+
+class TextWithANumber(str):
+    def __float__(self):
+        return 1.5
+
+    def __complex__(self):
+        return 9j
+
+
+@pytest.mark.parametrize("cls", [int, float, complex])
+def test_text_that_has_a_number_of_its_own(cls):
+    def f(x, text):
+        return x * 2, cls(text)
+
+    assert str(weft.compile(f)(weft.ones(1), TextWithANumber("3"))) == str(f(weft.ones(1), TextWithANumber("3")))

@@ -57,10 +57,10 @@ def _made(n: Node, half: str, buffers: dict[str, Buffer], memo: dict[Node, Node 
         if None in operands:
             return None
         name, one = OF_BOOLS[n.name], nodes.const(1, raw)
-        as_they_are = [a.kind == "const" or a.name in OF_BOOLS for a in n.args]  # else a byte in memory may be any
-        operands = tuple(b if plain else nodes.call("minimum", (b, one), raw) for b, plain in zip(operands, as_they_are))
-        made = nodes.call(name.strip("~"), operands, raw) if len(operands) == 2 else operands[0]
-        return nodes.call("bitwise_xor", (made, one), raw) if name[0] == "~" else made
+        made = [a.kind == "const" or (a.kind == "call" and a.name in OF_BOOLS) for a in n.args]  # else a byte in memory may be any
+        operands = tuple(b if plain else nodes.call("minimum", (b, one), raw) for b, plain in zip(operands, made))
+        result = nodes.call(name.strip("~"), operands, raw) if len(operands) == 2 else operands[0]
+        return nodes.call("bitwise_xor", (result, one), raw) if name[0] == "~" else result
     if n.kind != "masked" and not (n.kind == "call" and n.name == "where"):
         return None
     condition, *rest = n.args

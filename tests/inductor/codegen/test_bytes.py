@@ -61,3 +61,29 @@ def test_comparisons_become_bytes(n, dtype):
     f = lambda x, y: (x <= y, x == 1, weft.logical_not(x), weft.logical_xor(x, y))
     for got, want in zip(weft.compile(f)(x, y), f(x, y)):
         assert got.numpy().tobytes() == want.numpy().tobytes()  # 0 and 1, nothing else
+
+
+@pytest.mark.parametrize("n", [3, 40, 9000])
+def test_bools_that_lie_in_several_tensors(n):
+    x = weft.from_numpy(np.arange(3 * n).reshape(3, n) % 7 < 3)
+    beside = weft.from_numpy(np.array([[1], [255], [0]], np.uint8).view(np.bool_))  # a byte of numpy's may be any
+    for f in (
+        lambda x, b: weft.diff(x, 1, 1, b, b),
+        lambda x, b: weft.cat([x, b], 1) & weft.cat([b, x], 1),
+        lambda x, b: ~weft.cat([x, b], 1).roll(1, 1) ^ weft.nn.functional.pad(x, (0, 1), value=True),
+    ):
+        assert weft.equal(weft.compile(f, fullgraph=True)(x, beside), f(x, beside))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "uint8", "bool", "complex64", "float64"])
+def test_long_runs_are_moved_as_they_are(dtype):
+    x = (weft.arange(3 * 5001).reshape(3, 5001) % 120).to(getattr(weft, dtype))
+    for f in (
+        lambda x: (x.clone(), weft.cat([x, x[:, :4099]], 1), weft.stack([x, x])),
+        lambda x: weft.nn.functional.pad(x[:, 7:4500], (5, 2000)),
+        lambda x: x[:, ::2].contiguous(),
+        lambda x: x.roll(4200, 1),
+    ):
+        got, want = weft.compile(f, fullgraph=True)(x), f(x)
+        for a, b in zip(got, want) if isinstance(got, tuple) else ((got, want),):
+            assert a.dtype is b.dtype and weft.equal(a, b)

@@ -18,7 +18,7 @@ from dynamo.variables.exception import run_python
 from dynamo.variables.mapping import DictVariable
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable, sort_items
-from dynamo.variables.sets import SetVariable, set_of
+from dynamo.variables.sets import Given, SetHistory, SetVariable, set_of
 
 
 @builtin(len)
@@ -137,11 +137,16 @@ def new_set(frame, iterable, frozen: bool) -> SetVariable:
     if iterable is None:
         return SetVariable((), frozen)
     if not issubclass(iterable.python_type(), (set, frozenset)):
-        return set_of(frame, iterable.unpack(frame), frozen)
+        new = set_of(frame, iterable.unpack(frame), frozen)
+        if iterable.python_type() is dict and new.twin is not None:  # C makes room for all at once
+            new.twin = type(new.twin)(dict.fromkeys(new.entries))
+            new.history = SetHistory(made=(type(new.twin), Given(new, "dict")))
+        return new
     other = frame.values.as_set(frame, iterable)
     new = SetVariable((), frozen)
     new.entries = dict(other.entries)
     new.twin = None if other.twin is None else (frozenset if frozen else set)(other.twin)
+    new.history = SetHistory(made=(frozenset if frozen else set, Given(other, "set")))
     return new
 
 

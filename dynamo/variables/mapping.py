@@ -88,8 +88,9 @@ def ordered_pairs_from(frame, other: Variable) -> Iterator[tuple[Variable, Varia
     if isinstance(other, DictVariable):
         yield from other.pairs(frame)
         return
-    if other.hasattr(frame, "keys"):  # of a subclass of dict, too
-        yield from pairs_of_keys(frame, other)
+    if other.hasattr(frame, "keys"):  # of a subclass of dict, too: each item is asked for before the next key
+        for k in one_by_one(frame, other.method(frame, "keys", [], {})):
+            yield k, other.getitem(frame, k)
         return
     items = other.method(frame, "items", [], {}) if other.hasattr(frame, "items") else other
     for item in one_by_one(frame, items):

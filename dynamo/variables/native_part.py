@@ -25,7 +25,7 @@ from dynamo.variables.hashed import value_at
 from dynamo.variables.mapping import MISSING, DictVariable, check_factory, ordered_pairs_from
 from dynamo.variables.raising import run_python
 from dynamo.variables.sequence import ListVariable, TupleVariable
-from dynamo.variables.sets import SetVariable
+from dynamo.variables.sets import SetVariable, replayed
 
 BY_REFLECTED = {row.reflected: row for row in BY_DUNDER.values() if row.inplace is not None}
 BY_INPLACE = {row.inplace_dunder: row for row in BY_DUNDER.values() if row.inplace is not None}
@@ -208,8 +208,16 @@ class DictPart(Part, DictVariable):
         if self.base is collections.defaultdict:
             return cls.call(frame, [self.default_factory, self.owner], {})
         new = cls.call(frame, [], {})
-        for key in self.unpack(frame):
+        keys, at = list(self.entries), 0
+        while at < len(keys):
+            key, steps = self.entries[keys[at]][0], len(self.changes.steps)
             new.setitem(frame, key, self.owner.getitem(frame, key))
+            if len(self.changes.steps) > steps:  # C goes on behind the key, wherever that is now
+                if keys[at] not in self.entries:
+                    raise self.owner.unsupported("copy() of what loses the key that is copied: copy()")
+                found, keys = keys[at], list(self.entries)
+                at = keys.index(found)
+            at += 1
         return new
 
     def fill_part(self, emit, temp):
@@ -344,12 +352,20 @@ class SetPart(Part, SetVariable):
             return super().making(emit, cls)
         return outcome.Call(outcome.Const(frozenset.__new__), (outcome.Const(cls), self.items_recipe(emit)))
 
+    def is_outside(self):
+        return self.owner.source is not None
+
+    def is_part(self):
+        return True
+
     def fill_part(self, emit, temp):
-        if self.entries and not self.frozen:
+        if self.entries and not self.frozen and not replayed(emit, self, temp):
             emit.after(outcome.Do(outcome.Call(outcome.Const(set.update), (temp, self.items_recipe(emit)))))
 
     def replay(self, emit):
         me = emit.value(self.owner)
+        if replayed(emit, self, me):
+            return
         emit.after(outcome.Do(outcome.Call(outcome.Const(set.clear), (me,))))
         emit.after(outcome.Do(outcome.Call(outcome.Const(set.update), (me, self.items_recipe(emit)))))
 
@@ -359,7 +375,7 @@ def outside_set(frame, base: type, value: Any, source: Source) -> SetPart:
     if not all(isinstance(v, PLAIN) for v in items):
         raise Unsupported(breaks.UNKNOWN_VALUE, f"{source}, a set of objects")
     frame.output.guard(guards.Equals(Converted(source, tuple_of_set), tuple(items)))
-    return SetPart([ConstantVariable(v) for v in items], frozen=base is frozenset, source=source)
+    return SetPart([ConstantVariable(v) for v in items], frozen=base is frozenset, source=source, order=items)
 
 
 def tuple_of_set(value: Any) -> tuple:

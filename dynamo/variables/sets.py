@@ -2,8 +2,8 @@
 
 Python iterates over a set in the order of its hash table, which depends on the hashes of the items and on the history
 of the set. Where all items are constants whose hashes are known, `twin` is a real set to which the same was done, so
-that it has the order that the set has at run time. Sets of objects, which memory orders, have the order in which these came; else
-nothing may depend on it.
+that it has the order that the set has at run time; `history` is for making it again. Sets of objects, which memory orders, have the
+order in which these came; else nothing may depend on it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import enum
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from aten.later import later
 from dynamo import breaks, outcome
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.operators import ROWS
@@ -20,7 +21,10 @@ from dynamo.variables import hashed
 from dynamo.variables.base import Exhausted, IdentityKey, Variable, method
 from dynamo.variables.constant import PLAIN, ConstantVariable, boolean
 from dynamo.variables.exception import raise_exception
-from dynamo.variables.mapping import SET_OPERATORS, HashedVariable, missing
+from dynamo.variables.mapping import SET_OPERATORS, DictVariable, HashedVariable, missing
+
+again = later("dynamo.variables.set_again", "anew")
+replayed = later("dynamo.variables.set_again", "replay")
 
 METHODS = {
     operator.or_: "union",
@@ -39,10 +43,36 @@ def has_known_hash(value: Any) -> bool:
     return isinstance(value, (*PLAIN, type, enum.Enum))
 
 
+class Given:
+    """An operand: a set as it was then (kind "set"), or the items of a "dict" or of another iterable ("list")."""
+
+    __slots__ = ("set", "shape", "kind", "items")
+
+    def __init__(self, theirs: SetVariable, kind: str):
+        self.set, self.shape, self.kind = theirs, theirs.shape, kind
+        self.items = () if kind == "set" else tuple(theirs.entries.values())
+
+
+class SetHistory:
+    """What was done to a set. `first`: the items that it was made of, unless `made`: the name of a method and its operands.
+    `steps`: the names and operands since. `known`: whether each hash is."""
+
+    __slots__ = ("first", "made", "steps", "known")
+
+    def __init__(self, first: Iterable[Variable] = (), made: tuple | None = None):
+        self.first, self.made = tuple(first), made
+        self.steps: list[tuple[str, Variable | Given | None]] = []
+        self.known = True
+
+    def note(self, name: str, operand: Variable | Given | None = None, known: bool = True) -> None:
+        self.steps.append((name, operand))
+        self.known = self.known and known
+
+
 class SetVariable(HashedVariable):
     """A set or frozenset. `entries`: hash key → item, in the order in which they came."""
 
-    __slots__ = ("frozen", "twin", "order")
+    __slots__ = ("frozen", "twin", "order", "history")
     role = "set element"
 
     def __init__(self, items: Iterable[Variable] = (), frozen: bool = False, source=None, order: Any = None):
@@ -52,6 +82,7 @@ class SetVariable(HashedVariable):
         self.shape = 0
         self.order = None if order is None else tuple(order)  # of a set from outside, guarded, until it changes
         self.twin: Any = twin_of(self.entries, frozen) if order is None else None
+        self.history = SetHistory(self.entries.values())
 
     def python_type(self):
         return frozenset if self.frozen else set
@@ -70,6 +101,16 @@ class SetVariable(HashedVariable):
 
     def hash_key(self):
         return frozenset(self.entries)
+
+    def is_outside(self) -> bool:
+        return self.source is not None
+
+    def is_part(self) -> bool:
+        """Whether it is the set in an object of a subclass."""
+        return False
+
+    def has_known_hashes(self) -> bool:
+        return all(map(has_known_hash, self.entries))
 
     def reshaped(self, frame):
         super().reshaped(frame)
@@ -120,10 +161,17 @@ class SetVariable(HashedVariable):
         entries = {k: v for k, v in both.items() if k in result}
         target = self if in_place else SetVariable((), self.frozen)
         twin = self.twin
+        of_dict = not as_it_is and other.python_type() is dict and isinstance(other.realize(frame), DictVariable)
+        kind = "set" if as_it_is else "dict" if of_dict else "list"
         hashed = theirs.twin if as_it_is or theirs.twin is None else list(theirs.entries)
+        hashed = dict.fromkeys(hashed) if kind == "dict" and hashed is not None else hashed  # (C makes room for a dict at once)
+        given = Given(theirs, kind)
         if in_place:
             self.reshaped(frame)
             name = "update" if name == "union" else f"{name}_update"
+            self.history.note(name, given, theirs.has_known_hashes())
+        else:
+            target.history = SetHistory(made=(name, Given(self, "set"), given))
         if twin is None or hashed is None:
             target.twin = None
         else:
@@ -155,10 +203,11 @@ class SetVariable(HashedVariable):
         if len(self.entries) == before:
             return
         self.reshaped(frame)
-        self.keep_twin(key, lambda twin: twin.add(key))
+        self.keep_twin("add", key, item, lambda twin: twin.add(key))
 
-    def keep_twin(self, key: Any, change: Callable) -> None:
+    def keep_twin(self, name: str, key: Any, item: Variable, change: Callable) -> None:
         """Do to the twin what was done to the set, if it still can be known."""
+        self.history.note(name, item, has_known_hash(key))
         if self.twin is not None and has_known_hash(key):
             change(self.twin)
         else:
@@ -171,10 +220,11 @@ class SetVariable(HashedVariable):
     def drop(self, frame, item) -> bool:
         """Take the item out; whether it was there. (It is looked for once: `__hash__` and `__eq__` may be the program's.)"""
         key = self.wanted(frame, item)
-        if self.entries.pop(key, None) is None:
+        there = self.entries.pop(key, None)
+        if there is None:
             return False
         self.reshaped(frame)
-        self.keep_twin(key, lambda twin: twin.discard(key))
+        self.keep_twin("discard", key, there, lambda twin: twin.discard(key))
         return True
 
     def wanted(self, frame, item) -> Any:
@@ -205,11 +255,13 @@ class SetVariable(HashedVariable):
         else:
             raise self.unsupported("pop(): which item comes depends on hashes: pop()")
         self.reshaped(frame)
+        self.history.note("pop", None, has_known_hash(key))
         return self.entries.pop(key)
 
     @method("clear")
     def clear(self, frame):
         super().clear(frame)
+        self.history.note("clear")
         self.twin = set()
 
     @method("copy", "__copy__")
@@ -217,12 +269,13 @@ class SetVariable(HashedVariable):
         new = SetVariable((), self.frozen)
         new.entries = dict(self.entries)
         new.twin = None if self.twin is None else self.twin.copy()
+        new.history = SetHistory(made=("copy", Given(self, "set")))
         return new
 
     def fold(self, frame, name: str, others: tuple, in_place: bool = False) -> SetVariable:
         result = self if in_place or others else self.copy(frame)
-        for other in others:
-            result = result.combine(frame, name, other, in_place)
+        for i, other in enumerate(others):
+            result = result.combine(frame, name, other, in_place or (i > 0 and name != "intersection"))
         return result
 
     @method("union")
@@ -283,6 +336,8 @@ class SetVariable(HashedVariable):
                 raise Unsupported(breaks.NOT_REBUILT, "a set of objects whose hash is the program's")
             items = hashed.as_dict(emit, list(self.entries), list(self.entries.values()))
             return outcome.Call(outcome.Const(set), (items,))
+        if len(self.entries) > 1 and (made := again(emit, self)) is not None:
+            return made
         return outcome.Build("set", tuple(emit.value(v) for v in self.entries.values()))
 
     def recipe(self, emit):
@@ -297,6 +352,8 @@ class SetVariable(HashedVariable):
 
     def replay(self, emit) -> None:
         me = emit.value(self)
+        if replayed(emit, self, me):
+            return
         items = self.items_recipe(emit)
         emit.after(outcome.Do(outcome.Call(outcome.Const(set.intersection_update), (me, items))))
         emit.after(outcome.Do(outcome.Call(outcome.Const(set.update), (me, items))))
@@ -314,6 +371,7 @@ def set_of(frame, items: Iterable[Variable], frozen: bool = False) -> SetVariabl
     for item in items:
         new.entries.setdefault(new.key(frame, item), item)
     new.twin = twin_of(new.entries, frozen)
+    new.history = SetHistory(new.entries.values())
     return new
 
 
@@ -327,5 +385,6 @@ def as_set(frame, value: Variable) -> SetVariable:
     if value.is_constant() and isinstance(value.as_python(), frozenset):
         new = set_of(frame, value.unpack(frame), frozen=True)
         new.twin = value.as_python() if new.twin is not None else None
+        new.history = SetHistory(made=(frozenset, outcome.Const(value.as_python())))
         return new
     return set_of(frame, value.unpack(frame))

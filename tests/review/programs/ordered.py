@@ -257,3 +257,28 @@ def set_ops_types(C):
         ]
 
     return times(C, f, (x0(),), (x0(),))
+
+
+@prog
+def od_moved_by_reading(C):
+    class Recent(collections.OrderedDict):
+        def __getitem__(self, k):
+            self.move_to_end(k)
+            return super().__getitem__(k)
+
+    def made(x):
+        d = Recent()
+        d["a"] = x
+        d["b"] = x + 1
+        d["c"] = x * 2
+        return d
+
+    def f(x):
+        d = made(x)
+        d["b"]
+        return (
+            told_whole(made(x).copy), told_whole(d.copy), told_whole(collections.OrderedDict, made(x)), told_whole(lambda: made(x) | {}),
+            told_whole(dict, made(x)), list(d),
+        )  # fmt: skip
+
+    return times(C, f, (x0(),), (x0(),))

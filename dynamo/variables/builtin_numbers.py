@@ -144,7 +144,8 @@ def _extreme(function: Callable, better):
         if not items:
             return default if default is not None else literal(frame, run_python(frame, function, ()))
         if key.is_same(NONE) and any(isinstance(v, SymbolicVariable) for v in items):
-            if len({v.python_type() for v in items}) == 1 and not any(is_large(v.value) for v in items):
+            kinds = {v.python_type() for v in items}  # (of NumPy's numbers it is one of them, with its class)
+            if len(kinds) == 1 and kinds <= {int, float, bool} and not any(is_large(v.value) for v in items):
                 chosen = getattr(symint, f"sym_{function.__name__}")
                 return symbolic(frame, chosen(*[v.value for v in items]))
         best, best_key = items[0], key_of(frame, key, items[0])

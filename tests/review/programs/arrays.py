@@ -122,3 +122,12 @@ def numpy_noncontig_guard(C):
     f = C(lambda a: (a * 2, a.flags.c_contiguous, a.strides, a.T + 1))
     a = np.arange(6.0).reshape(2, 3)
     return repr(nrm((f(a), f(a.T), f(a[::-1]), f(a[:, ::2]), f(np.asfortranarray(a)))))
+
+
+@prog
+def extremes_of_integers_that_change(C):
+    def f(x, k, m):
+        return nrm((x + 1, max(k, m), min(k, m), max([k, 7]), min((k, m), key=lambda v: -v)))
+
+    c = C(f)
+    return [c(np.ones(2), np.int64(k), np.int64(9)) for k in (1, 2, 3, 12)]

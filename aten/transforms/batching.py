@@ -526,7 +526,7 @@ def batch_size(leaves: list[Any], dims: list[Any]) -> Any:
     for s in sizes[1:]:
         if not (s is sizes[0] or bool(s == sizes[0])):
             raise ValueError(
-                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
-                "dimension"
+                "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+                f"{list(map(int, sizes))} for the mapped dimension"
             )
     return sizes[0]

@@ -268,7 +268,8 @@ def check_tangent(primal: Tensor, tangent: Tensor) -> None:
     if primal.ndim != tangent.ndim or not all(map(known_equal, primal.shape, tangent.shape)):
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
-            f"Tensor is of size {list(primal.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+            f"Tensor is of size {list(map(int, primal.shape))} while the given forward gradient is of size "
+            f"{list(map(int, tangent.shape))}."
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from aten import _native, dispatch, pytree
-from aten._native import Tensor
+from aten._native import Size, Tensor
 from aten.autograd import function
 from aten.autograd.grad_mode import enable_grad
 from aten.autograd.graph import disable_saved_tensors_hooks
@@ -409,7 +409,8 @@ def _cotangent(i: int, given: Any, output: Tensor) -> Tensor:
         raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
     if given.ndim != output.ndim or not all(map(known_equal, given.shape, output.shape)):
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {given.shape} and output[{i}] has a shape of {output.shape}."
+            f"Mismatch in shape: grad_output[{i}] has a shape of {Size(map(int, given.shape))} and output[{i}] has a shape of "
+            f"{Size(map(int, output.shape))}."
         )
     return given
 

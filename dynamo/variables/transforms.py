@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aten import pytree, transforms
-from aten.meta import Meta
+from aten.meta import Meta, known_equal
 from aten.transforms import batching, forward_mode
 from dynamo import breaks, higher_order, outcome, trace_rules
 from dynamo.breaks import Unsupported
@@ -281,5 +281,11 @@ def _jvp(frame, args, kwargs):
 
 @trace_rules.handle(forward_mode.check_alike)
 def _check_alike(frame, args, kwargs):
-    """What linearize asks of tangents: in a graph jvp asks it of their metas."""
+    """What linearize asks of tangents: jvp asks the same of their metas, but has other words for it."""
+    primals, tangents = (v.unpack(frame) for v in args)
+    for x, t in zip(primals, tangents):
+        if isinstance(x, TensorVariable) and isinstance(t, TensorVariable):
+            a, b = x.meta, t.meta
+            if a.dtype is not b.dtype or a.ndim != b.ndim or not all(map(known_equal, a.sizes, b.sizes)):
+                raise Unsupported(breaks.UNKNOWN_CALL, "linearize with tangents that are not like the primals")
     return NONE

@@ -1,7 +1,7 @@
 """Autograd: modes, hooks, functions with their own backward, transforms."""
 
 import weft
-from tests.review.harness import prog, x0
+from tests.review.harness import prog, told, x0
 
 
 @prog
@@ -181,3 +181,15 @@ def inference_mode(C):
     with weft.inference_mode():
         c = f(w)
     return a, b, c, f(w), a.is_inference() if hasattr(a, "is_inference") else None
+
+
+@prog
+def words_of_transforms_about_sizes(C):
+    three = weft.ones(3)
+    fs = [
+        lambda x: told(lambda: weft.func.vmap(lambda a, b: a + b)(x, three)),
+        lambda x: told(lambda: weft.func.jvp(lambda a: a.sin(), (x,), (three,))),
+        lambda x: told(lambda: weft.func.vjp(lambda a: a.sin(), x)[1](three)),
+        lambda x: told(lambda: weft.func.linearize(lambda a: a.sin(), x)[1](three)),
+    ]
+    return [[c(weft.ones(n)) for n in (4, 5, 6)] for c in map(C, fs)]

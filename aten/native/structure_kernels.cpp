@@ -467,11 +467,11 @@ template <class T> struct Columns {
     const int64_t step = c.stride[1], n = c.out[1];
     for (int64_t plane = begin; plane < end; plane++)
       c.each_row(plane, [&](T *to, const T *from, int64_t first, int64_t last) {
-        std::fill(to, to + first, T(0));
+        std::fill(to, to + first, T{});
         if (step == 1) std::copy(from + first, from + last, to + first);
         else
           for (int64_t x = first; x < last; x++) to[x] = from[x * step];
-        std::fill(to + last, to + n, T(0));
+        std::fill(to + last, to + n, T{});
       });
   }
   static void add(void *context, int64_t begin, int64_t end, int64_t) {
@@ -490,7 +490,7 @@ template <class T> struct Columns {
 
 bool two_ints(PyObject *list, int64_t *to) { return PyList_Check(list) && PyList_GET_SIZE(list) == 2 && exact_ints(list, to) == 2; }
 
-template <class T> PyObject *windows(WeftTensor *image, WeftTensor *columns, PyObject *const *numbers, bool adds) {
+template <class T, bool adds> PyObject *windows(WeftTensor *image, WeftTensor *columns, PyObject *const *numbers) {
   Columns<T> c = {reinterpret_cast<T *>(weft_data(image)), reinterpret_cast<T *>(weft_data(columns)), {image->sizes[2], image->sizes[3]}, {}, {}, {}, {}, {}};
   if (!two_ints(numbers[0], c.kernel) || !two_ints(numbers[1], c.dilation) || !two_ints(numbers[2], c.padding) || !two_ints(numbers[3], c.stride)) return not_for_these();
   for (int d = 0; d < 2; d++) {
@@ -500,17 +500,20 @@ template <class T> PyObject *windows(WeftTensor *image, WeftTensor *columns, PyO
   }
   const int64_t planes = image->sizes[0] * image->sizes[1], taps = c.kernel[0] * c.kernel[1];
   if (columns->numel != planes * taps * c.out[0] * c.out[1]) return not_for_these();
-  Loop::parallel(columns->numel, planes, taps * c.out[0] * c.out[1], adds ? Columns<T>::add : Columns<T>::take, &c);
+  void (*body)(void *, int64_t, int64_t, int64_t);
+  if constexpr (adds) body = Columns<T>::add;
+  else body = Columns<T>::take;
+  Loop::parallel(columns->numel, planes, taps * c.out[0] * c.out[1], body, &c);
   return written();
 }
 
 PyObject *windows_of(WeftTensor *image, WeftTensor *columns, PyObject *const *numbers, bool adds) {
   if (WEFT_NDIM(image) != 4 || WEFT_NDIM(columns) != 3 || WEFT_DTYPE(image) != WEFT_DTYPE(columns) || !image->numel || !columns->numel) return not_for_these();
-  switch (WEFT_DTYPE(image)) {
-    case WEFT_FLOAT32: return windows<float>(image, columns, numbers, adds);
-    case WEFT_FLOAT64: return windows<double>(image, columns, numbers, adds);
-    default: return not_for_these();
-  }
+  const int dtype = WEFT_DTYPE(image);
+  if (adds && dtype == WEFT_FLOAT32) return windows<float, true>(image, columns, numbers);
+  if (adds && dtype == WEFT_FLOAT64) return windows<double, true>(image, columns, numbers);
+  if (adds) return not_for_these();
+  return by_size<PyObject *>((int)weft_itemsize(dtype), nullptr, [&](auto type) { return windows<typename decltype(type)::type, false>(image, columns, numbers); });
 }
 
 // (columns, image, kernel, dilation, padding, stride)

@@ -43,3 +43,10 @@ def test_a_widened_kernel_takes_halves_alone_and_passes_refusals_on():
     half = args[0].to(dtypes.bfloat16)
     for call in ((), (half,), (half, half), (None, half, 3)):
         assert kernel(*call) is NotImplemented
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8", "bool", "complex64"])
+def test_columns_of_an_image_are_moved_whatever_they_are(dtype):
+    op = registry["columns_of_image"]
+    for args in CALLS["columns_of_image"]("columns_of_image", dtype):
+        assert op.native_fn(results(op, args), *args) is None

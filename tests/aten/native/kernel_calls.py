@@ -492,6 +492,15 @@ def of_polygamma(_, dtype):
     yield from ((n, tensor(3, 40, dtype=dtype, layout="turned")) for n in (0, 1, 2))
 
 
+@calls_of("special_i0e", "special_i1e", "special_erfcx", "special_ndtri")
+def of_special(name, dtype):
+    for layout in ("plain", "turned", "strided"):
+        yield (tensor(3, 40, dtype=dtype, layout=layout),)
+    real = dtype if getattr(dtypes, dtype).is_floating_point else "float32"
+    for low, high in ((0, 1), (0, 1e-6), (-30, 60)):  # places in (0, 1), both tails; more than a block
+        yield (from_numpy(rng.uniform(low, high, 700)).to(getattr(dtypes, real)),)
+
+
 @calls_of("fft_c2c", "fft_r2c", "fft_c2r")
 def of_fft_c2c(name, dtype):
     yield from transforms(name, dtype)

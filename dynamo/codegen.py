@@ -147,7 +147,12 @@ class FrameWriter:
             e.instr("RERAISE", 0)
         elif r.trace:
             raising = _eval_frame.Uncaptured(raiser(r.trace))
-            e.call(lambda: e.load_const(raising), [lambda: self._value(r.value, depth + 3)])
+
+            def held() -> None:
+                self._value(r.value, depth + 3)
+                e.build("list", 1)
+
+            e.call(lambda: e.load_const(raising), [held])
         else:
             self._value(r.value, depth + 1)
             e.instr("RAISE_VARARGS", 1)

@@ -17,8 +17,9 @@ class Step(NamedTuple):
     line: int
 
 
-def raiser(trace: Sequence[Step]) -> Callable[[BaseException], None]:
-    """A function that raises its argument from within calls that look like those of `trace`, innermost first."""
+def raiser(trace: Sequence[Step]) -> Callable[[list[BaseException]], None]:
+    """A function that raises what is in the list that it is given from within calls that look like those of `trace`, innermost
+    first. (It takes it out: a frame in the traceback that held the exception would keep all of them alive.)"""
     function: Callable | None = None
     for code, line in trace:
         function = _stub(code, line, function)
@@ -33,7 +34,7 @@ def passer(trace: Sequence[Step]) -> Callable[[BaseException], None]:
     def passed(exception: BaseException) -> None:
         context = exception.__context__
         try:
-            through(exception)
+            through([exception])
         except BaseException as caught:
             BaseException.__setattr__(caught, "__traceback__", caught.__traceback__ and caught.__traceback__.tb_next)
             BaseException.__setattr__(caught, "__context__", context)
@@ -42,8 +43,8 @@ def passer(trace: Sequence[Step]) -> Callable[[BaseException], None]:
 
 
 def _stub(code: types.CodeType, line: int, inner: Callable | None) -> types.FunctionType:
-    statement = "raise exception" if inner is None else "inner(exception)"
-    text = "\n" * (max(line, 1) - 1) + f"def stub(exception): {statement}"
+    statement = "raise held.pop()" if inner is None else "inner(held)"
+    text = "\n" * (max(line, 1) - 1) + f"def stub(held): {statement}"
     scope: dict = {"inner": inner}
     exec(compile(text, code.co_filename, "exec"), scope)
     stub = scope["stub"]

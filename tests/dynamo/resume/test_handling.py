@@ -1,6 +1,7 @@
 """Graph breaks where an exception is being handled: results, what `sys.exc_info` and contexts say, tracebacks."""
 
 import contextlib
+import gc
 import sys
 import traceback
 
@@ -420,3 +421,34 @@ def test_what_is_done_before_a_tensor_goes_to_a_device_that_may_be_absent():
                     found = str(e)
                 told.append((found, x.tolist(), log))
             assert told[0] == told[1]
+
+
+def test_an_exception_with_calls_in_its_traceback_does_not_hold_itself():
+    """What the frames of inlined calls held is freed where plain Python frees it, without the collector."""
+    ends = []
+
+    class Held:
+        def __del__(self):
+            ends.append("end")
+
+    def raising(held):
+        raise IndexError
+
+    def handling(f):
+        try:
+            return f()
+        except IndexError as e:
+            return e.__suppress_context__  # known to a real exception alone
+
+    def called(held):
+        return c(lambda: raising(held))
+
+    c = weft.compile(handling, backend="eager")
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            ends.append(called(Held()))
+    finally:
+        gc.enable()
+    assert ends == ["end", False] * 3

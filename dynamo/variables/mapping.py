@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from aten.later import later
 from dynamo import breaks, outcome
 from dynamo.breaks import Raised, Unsupported
 from dynamo.bytecode.instruction import VERSION
@@ -20,6 +21,7 @@ from dynamo.variables.dict_changes import DictChanges
 from dynamo.variables.exception import ExceptionVariable, raise_exception
 from dynamo.variables.storage import Storage
 
+view_operator = later("dynamo.variables.view_operators", "combined")
 MISSING = object()
 
 
@@ -528,7 +530,7 @@ class DictView(Variable):
             return None
         if row.is_comparison:
             return self.compared(frame, row.function, other) if is_set_like(frame, other) else None
-        return self.as_set(frame).binary(frame, op, frame.values.as_set(frame, other))
+        return view_operator(frame, op, self, other)
 
     def compared(self, frame, op, other):
         """By sizes and by asking for members, as Python does: values of items need no hash."""
@@ -541,7 +543,11 @@ class DictView(Variable):
     def reflected(self, frame, op, other):
         if self.kind == "values" or op not in SET_OPERATORS:
             return None
-        return frame.values.as_set(frame, other).binary(frame, op, self.as_set(frame))
+        return view_operator(frame, op, other, self)
+
+    def made_of(self) -> Variable:
+        """What C makes a set of: of the keys of a dict of no subclass, the dict."""
+        return self.mapping if self.kind == "keys" and type(self.mapping) is DictVariable and self.mapping.cls is dict else self
 
     def as_set(self, frame) -> Any:
         return frame.values.set_of(frame, self.unpack(frame))

@@ -121,3 +121,33 @@ def test_where_the_order_is_the_same_in_any_case():
         return x + 1, set(s)
 
     assert weft.compile(f, backend="eager", fullgraph=True)(weft.ones(1), {1, 2})[1] == {1, 2, 4}
+
+
+KEYS = [33, 1, 9, 17, 25, 41, 7, 15]
+OF_VIEWS = {
+    "or": lambda a, b: a.keys() | b.keys(),
+    "and": lambda a, b: a.keys() & b.keys(),
+    "sub": lambda a, b: a.keys() - b,
+    "xor": lambda a, b: a.keys() ^ b.keys(),
+    "items or": lambda a, b: a.items() | b.items(),
+    "items and": lambda a, b: a.items() & b.items(),
+    "items xor": lambda a, b: a.items() ^ b.items(),
+    "behind a set, or": lambda a, b: set(a) | b.keys(),
+    "behind a set, and": lambda a, b: set(a) & b.keys(),
+    "behind a set, xor": lambda a, b: set(a) ^ b.keys(),
+    "and a set": lambda a, b: a.keys() & set(b),
+    "and a frozen set": lambda a, b: a.keys() & frozenset(b),
+    "or a list": lambda a, b: a.keys() | list(b),
+}
+
+
+@pytest.mark.parametrize("name", OF_VIEWS)
+def test_sets_made_of_views(name):
+    def f(x, a, b):
+        return x + 1, OF_VIEWS[name](a, b)
+
+    for n, step in ((0, 1), (3, 1), (5, 2), (8, 3)):
+        weft.compiler.reset()
+        a, b = {k: k % 3 for k in KEYS[:n]}, {k: k % 2 for k in KEYS[1::step]}
+        made = weft.compile(f, backend="eager", fullgraph=True)(weft.ones(1), a, b)[1]
+        assert ordered(made) == ordered(f(weft.ones(1), a, b)[1])

@@ -1,5 +1,6 @@
 // pointwise_kernels.cpp: kernels of elementwise ops that have no loop of the scalar vocabulary by their own name: divisions of integers,
-// which refuse 0; arithmetic of few complex numbers (of many NumPy's loops are as fast), quotients and exponentials of all.
+// which refuse 0; arithmetic of few complex numbers (of many NumPy's loops are as fast); quotients, exponentials, squares and opposites
+// of all.
 #include <math.h>
 #include <string.h>
 
@@ -215,6 +216,49 @@ template <Arithmetic which> PyObject *complex_kernel(PyObject *, PyObject *const
   return run_binary(body, out, args + 1) ? written() : not_for_these();
 }
 
+template <class T> void neg_loop(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+  constexpr intptr_t item = 2 * sizeof(T), dense[] = {sizeof(T), sizeof(T)};
+  const bool together = steps[0] == item && steps[1] == item;
+  const intptr_t parts = together ? 2 * *n : 2;
+  for (intptr_t i = 0; i < (together ? 1 : *n); i++) {
+    char *of[] = {args[0] + i * steps[0], args[1] + i * steps[1]};
+    real_loop<T>(WEFT_NEG)(of, &parts, dense, nullptr);
+  }
+}
+
+// (out, x) of complex numbers
+PyObject *neg_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *out = nargs == 2 ? plain(args[0]) : nullptr, *x = out ? plain(args[1]) : nullptr;
+  const int dtype = x ? WEFT_DTYPE(x) : -1;
+  if ((dtype != WEFT_COMPLEX64 && dtype != WEFT_COMPLEX128) || dtype != WEFT_DTYPE(out)) return not_for_these();
+  Loop loop(WEFT_NDIM(out), out->sizes);
+  loop.add(x);
+  loop.add(out);
+  loop.run(dtype == WEFT_COMPLEX64 ? neg_loop<float> : neg_loop<double>, nullptr);
+  return written();
+}
+
+// (out, x, exponent): squares of integers and complex numbers
+PyObject *pow_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *out = nargs == 3 ? plain(args[0]) : nullptr, *x = out ? plain(args[1]) : nullptr;
+  if (!x || WEFT_DTYPE(x) != WEFT_DTYPE(out)) return not_for_these();
+  int64_t whole;
+  const bool two = PyFloat_CheckExact(args[2]) ? PyFloat_AS_DOUBLE(args[2]) == 2 : exact_int(args[2], &whole) && whole == 2;
+  if (!two) return not_for_these();
+  WeftLoop body;
+  switch (WEFT_DTYPE(x)) {
+    case WEFT_COMPLEX64: body = complex_loop<TIMES, float>; break;
+    case WEFT_COMPLEX128: body = complex_loop<TIMES, double>; break;
+    case WEFT_BOOL: return not_for_these();
+    default: body = dtype_kind(WEFT_DTYPE(x)) < KIND_FLOAT ? weft_kernels.pointwise[WEFT_MUL][WEFT_DTYPE(x)] : nullptr;
+  }
+  if (!body) return not_for_these();
+  Loop loop(WEFT_NDIM(out), out->sizes);
+  for (WeftTensor *t : {x, x, out}) loop.add(t);
+  loop.run(body, nullptr);
+  return written();
+}
+
 }  // namespace
 
 const NativeKernel pointwise_kernels[] = {{"polygamma", WEFT_KERNEL(polygamma_kernel)},
@@ -228,6 +272,8 @@ const NativeKernel pointwise_kernels[] = {{"polygamma", WEFT_KERNEL(polygamma_ke
                                           {"mul", WEFT_KERNEL(complex_kernel<TIMES>)},
                                           {"div", WEFT_KERNEL(complex_kernel<BY>)},
                                           {"exp", WEFT_KERNEL(exp_kernel)},
+                                          {"neg", WEFT_KERNEL(neg_kernel)},
+                                          {"pow", WEFT_KERNEL(pow_kernel)},
                                           {nullptr, nullptr}};
 
 }  // namespace weft

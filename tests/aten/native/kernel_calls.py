@@ -481,10 +481,11 @@ def of_direction(_, dtype):
         yield (registry["complex"](x * 0, -x * 0),)
 
 
-@calls_of("exp")
-def of_exp(_, dtype):
+@calls_of("exp", "neg", "pow")
+def of_exp(name, dtype):
     for layout in ("plain", "turned", "strided"):
-        yield (tensor(9, 70, dtype=dtype, layout=layout),)
+        for more in ((2,), (2.0,), (3,)) if name == "pow" else ((),):
+            yield (tensor(9, 70, dtype=dtype, layout=layout), *more)
 
 
 @calls_of("polygamma")

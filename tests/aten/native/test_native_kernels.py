@@ -23,7 +23,7 @@ special_ndtri""".split()
 UNARY = ("special_i0e", "special_i1e", "special_erfcx", "special_ndtri")  # of whose kernels two tensors are a call
 
 
-COMPLEX = ("add", "sub", "mul", "div", "exp", "mm", "bmm")
+COMPLEX = ("add", "sub", "mul", "div", "exp", "neg", "pow", "mm", "bmm")
 
 
 def asked(name, args, found):

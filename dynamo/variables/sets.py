@@ -92,6 +92,8 @@ class SetVariable(HashedVariable):
 
     def real_of(self, items: list) -> Any:
         """A real set that is shown as this one."""
+        if self.twin is None and self.order is not None and len(items) > 1:
+            raise self.unsupported("the text of a set from outside")  # (a copy may have another order)
         return self.python_type()(items) if self.twin is None else self.twin.copy()
 
     def as_python(self):

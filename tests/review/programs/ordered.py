@@ -282,3 +282,11 @@ def od_moved_by_reading(C):
         )  # fmt: skip
 
     return times(C, f, (x0(),), (x0(),))
+
+
+@prog
+def sets_from_outside_shown(C):
+    def f(x, s, t):
+        return x + 1, f"{s}", str(t), repr([s]), "%s" % (t,)
+
+    return times(C, f, (x0(), {7, 15, 23, 31, 39}, frozenset([33, 1, 9])), (x0(), {39, 31, 23, 15, 7}, frozenset([1, 33])))

@@ -19,7 +19,9 @@ def relayout(target: Any, made: Op, args: tuple[Any, ...]) -> Any:
     before = _native.alias(target, tuple(target.shape), target.stride(), target.storage_offset())
     recording = _native.set_grad_enabled(True)
     try:
-        before._view_of = target._view_of
+        given = target._view_of
+        if given is not None and (target.is_meta or given[0].untyped_storage() == target.untyped_storage()):
+            before._view_of = given  # (else the target was given other data since)
         history = target.grad_fn
         if history is not None:
             before._grad_fn = (history, target.output_nr)

@@ -299,3 +299,16 @@ def test_what_was_cut_off_from_a_base_does_not_get_its_history():
     view = b[:2]
     b.detach_()
     assert not (view * 1).requires_grad or view.grad_fn is not None
+
+
+def test_a_tensor_given_other_data_is_no_view_of_what_it_was():
+    x = aten.zeros([2, 3])
+    x.t_()
+    x.data = x.data * 1
+    x.t_()
+    assert x.shape == (2, 3) and x.stride() == (3, 1)
+    base = aten.zeros([6])
+    view = base.view(3, 2)
+    view.data = aten.ones([3, 2])
+    view.t_()
+    assert view.sum().item() == 6 and view.shape == (2, 3) and base.sum().item() == 0

@@ -7,8 +7,9 @@
 //
 // Order of the sum, for every element, tile, thread count and instruction set: k is cut into chunks of one length, at
 // most 384 (192 for float64), a function of k alone; within a chunk a chain of fused multiply-adds from zero, k
-// ascending; the chunks' sums are added in order. One row times a matrix contiguous in k (and one column, mirrored) has
-// another order: element k goes to chain k % 32 of 32 chains, which are then added in halves.
+// ascending; the chunks' sums are added in order. One row times one column, or a matrix whose elements lie closer along k
+// than along n (and one column, mirrored), has another order: element k goes to chain k % 32 of 32 chains, which are then
+// added in halves.
 // Products of bfloat16 matrices go, where the processor multiplies pairs of bfloat16 (AVX512_BF16), through `run_bfloat16`:
 // chunks of at most 768, chains of its dot product of pairs, which rounds once or twice a pair and reads denormals as zero. In
 // tiles (AMX) a chunk goes on with the sums of those before it.

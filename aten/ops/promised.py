@@ -144,9 +144,9 @@ PROMISED = {
         "extended_pad extended_pad_backward pad",
     "pool":
         "window_maxima window_maxima_backward window_sums window_sums_backward part_means part_means_backward "
-        "part_maxima part_maxima_backward max_pool1d avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d max_unpool1d "
-        "max_pool2d avg_pool2d adaptive_avg_pool2d adaptive_max_pool2d max_unpool2d max_pool3d avg_pool3d "
-        "adaptive_avg_pool3d adaptive_max_pool3d max_unpool3d lp_pool1d lp_pool2d lp_pool3d",
+        "part_maxima part_maxima_backward max_pool1d avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d max_pool2d "
+        "avg_pool2d adaptive_avg_pool2d adaptive_max_pool2d max_pool3d avg_pool3d adaptive_avg_pool3d "
+        "adaptive_max_pool3d lp_pool1d lp_pool2d lp_pool3d",
     "quotient":
         "truncated_quotient direction",
     "random":
@@ -189,6 +189,8 @@ PROMISED = {
     "take":
         "take. put. put_. take_along_dim. index_reduce. index_reduce_. unravel_index nonzero_static. sum_to_size. "
         "embedding_bag lengths_of_runs segment_reduce _segment_reduce=segment_reduce",
+    "unpool":
+        "max_unpool1d max_unpool2d max_unpool3d",
     "variance":
         "var. var_of_too_few var_mean. std. std_mean",
     "vector_norms":

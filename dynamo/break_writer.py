@@ -296,11 +296,11 @@ class BreakWriter:
         if exits:
             self._dispatch(e, exits, handled)
         else:
-            _leave_excepts(e, handled[self.entered :])
+            _leave_excepts(e, handled, self.entered)
             e.return_value()
         e.label(failed)
         _forget_frame(e)
-        _leave_excepts(e, handled[self.entered :])
+        _leave_excepts(e, handled, self.entered)
         e.instr("RERAISE", 0)
 
     def _dispatch(self, e: Emitter, exits: list[Exit], handled: tuple[int, ...]) -> None:
@@ -315,7 +315,7 @@ class BreakWriter:
             e.is_()
             e.jump_if_false(other)
             if x is None:
-                _leave_excepts(e, handled[self.entered :])
+                _leave_excepts(e, handled, self.entered)
                 e.instr("LOAD_FAST", RESULT)
                 e.load_const(0)
                 e.subscript()
@@ -351,11 +351,14 @@ class BreakWriter:
         e.jump(self.heads[x.head], backward=not any(head == x.head for head, _ in self.waiting))
 
 
-def _leave_excepts(e: Emitter, handled: tuple[int, ...]) -> None:
-    """Let the thread handle what it did before these exceptions, if a resume function has not seen to it."""
-    if handled:
-        e.instr("LOAD_FAST", f"{STACK}{handled[0]}")
+def _leave_excepts(e: Emitter, handled: tuple[int, ...], entered: int = 0) -> None:
+    """Let the thread handle what it did before these exceptions, but for the first `entered`, if a resume function has not seen to
+    it. The frame forgets them all: it may stand in their tracebacks, which would hold it for ever."""
+    if handled[entered:]:
+        e.instr("LOAD_FAST", f"{STACK}{handled[entered]}")
         e.instr("POP_EXCEPT")
+    for i in handled:
+        e.delete_local(f"{STACK}{i}")
 
 
 def _forget_frame(e: Emitter) -> None:

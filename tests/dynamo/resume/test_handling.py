@@ -423,8 +423,27 @@ def test_what_is_done_before_a_tensor_goes_to_a_device_that_may_be_absent():
             assert told[0] == told[1]
 
 
-def test_an_exception_with_calls_in_its_traceback_does_not_hold_itself():
-    """What the frames of inlined calls held is freed where plain Python frees it, without the collector."""
+def handled_once(f):
+    try:
+        return f()
+    except IndexError as e:
+        return e.__suppress_context__  # known to a real exception alone
+
+
+def handled_twice(f):
+    try:
+        f()
+    except IndexError:
+        try:
+            raise ValueError
+        except ValueError:
+            weft._dynamo.graph_break()
+    return False
+
+
+@pytest.mark.parametrize("handling", [handled_once, handled_twice])
+def test_frames_do_not_hold_the_exceptions_that_they_handled(handling):
+    """What the frames of a traceback held is freed where plain Python frees it, without the collector."""
     ends = []
 
     class Held:
@@ -433,12 +452,6 @@ def test_an_exception_with_calls_in_its_traceback_does_not_hold_itself():
 
     def raising(held):
         raise IndexError
-
-    def handling(f):
-        try:
-            return f()
-        except IndexError as e:
-            return e.__suppress_context__  # known to a real exception alone
 
     def called(held):
         return c(lambda: raising(held))

@@ -160,6 +160,7 @@ _LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some case
     **dict.fromkeys(("ctc_alignments", "ctc_alignments_backward"), _unless_on_cpu),  # (decomposed each frame is some nodes)
     # Decomposed these keep what they sum over.
     **dict.fromkeys(("part_maxima", "part_maxima_backward", "drawn_maxima"), _unless_on_cpu),
+    **dict.fromkeys(("label_margins", "label_margins_backward"), _unless_on_cpu),
     **dict.fromkeys(("window_maxima_backward", "window_sums_backward"), _unless_on_cpu),
     **dict.fromkeys(("nearest", "nearest_backward", *_BAGS, *_DISTANCES), _unless_on_cpu),
     **dict.fromkeys(("recurrent_layer", "recurrent_layer_backward"), _unless_on_cpu),  # (decomposed each step is some nodes)

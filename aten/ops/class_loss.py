@@ -7,6 +7,7 @@ import numpy as np
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
+from aten.ops.by_definition import by_definition
 from aten.ops.loss import check_reduction, old_reduction, reduce_loss
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, product, show
@@ -233,12 +234,43 @@ def multilabel_margin_loss(input, target, size_average, reduce, reduction):
     if input.ndim != target.ndim or any(bool(a != b) for a, b in zip(input.shape, target.shape)):
         raise RuntimeError(f"inconsistent target size: {show(target.shape)} for input of size: {show(input.shape)}")
     x, y = (input, target) if input.ndim == 2 else (input.reshape([1, -1]), target.reshape([1, -1]))
+    loss = label_margins(x, y)
+    return reduce_loss(loss if input.ndim == 2 else loss.reshape([]), old_reduction(reduction, size_average, reduce))
+
+
+@op("label_margins(Tensor input, LongTensor target) -> Tensor", tags=["fused", "function_only", "hidden", "raises"])
+def label_margins(input: Meta, target: Meta) -> Meta:
+    """`multilabel_margin_loss` of each row of a matrix. Raises RuntimeError for a target that is no class."""
+    return Meta.contiguous(input.sizes[:1], input.dtype, input.device)
+
+
+@op(
+    "label_margins_backward(Tensor grad, Tensor input, LongTensor target) -> Tensor",
+    tags=["fused", "function_only", "hidden", "raises"],
+)
+def label_margins_backward(grad: Meta, input: Meta, target: Meta) -> Meta:
+    """The gradient of the matrix."""
+    return Meta.contiguous(input.sizes, input.dtype, input.device)
+
+
+def _pairwise_margins(x: Any, y: Any) -> Any:
     n = x.shape[1]
     valid = ops.eq(ops.cumsum(ops.lt(y, 0), 1), 0)
     safe = ops.where(valid, y, 0)
     chosen = ops.scatter_add(ops.zeros_like(x), 1, safe, valid.to(x.dtype)) > 0
-    picked = ops.gather(x, 1, safe)
-    z = (1 - picked.unsqueeze(2) + x.unsqueeze(1)).relu()
-    z = ops.where(valid.unsqueeze(2) & ops.logical_not(chosen).unsqueeze(1), z, 0)
-    loss = ops.sum(z, [1, 2]) / n
-    return reduce_loss(loss if input.ndim == 2 else loss.reshape([]), old_reduction(reduction, size_average, reduce))
+    z = 1 - ops.gather(x, 1, safe).unsqueeze(2) + x.unsqueeze(1)
+    z = ops.where(valid.unsqueeze(2) & ops.logical_not(chosen).unsqueeze(1) & (z > 0), z, 0)  # (a NaN counts as nothing)
+    return ops.sum(z, [1, 2]) / n
+
+
+def _pairwise_slopes(grad: Any, x: Any, y: Any) -> Any:
+    from aten.transforms.reverse_mode import vjp  # which is made of ops
+
+    return vjp(lambda x: _pairwise_margins(x, y), x)[1](grad)[0]
+
+
+label_margins.decompose(_pairwise_margins)
+label_margins_backward.decompose(_pairwise_slopes)
+label_margins.kernel(by_definition(_pairwise_margins))
+label_margins_backward.kernel(by_definition(_pairwise_slopes))
+label_margins.vjp(lambda g, input, target: label_margins_backward(g, input, target))

@@ -18,7 +18,8 @@ PROMISED = {
         "special_scaled_modified_bessel_k1. special_airy_ai. special_spherical_bessel_j0. special_zeta. igamma. igamma_. "
         "igammac. igammac_. special_gammainc=igamma. special_gammaincc=igammac.",
     "class_loss":
-        "nll_loss class_loss cross_entropy multi_margin_loss multilabel_soft_margin_loss multilabel_margin_loss",
+        "nll_loss class_loss cross_entropy multi_margin_loss multilabel_soft_margin_loss multilabel_margin_loss "
+        "label_margins label_margins_backward",
     "conv":
         "conv1d conv_transpose1d conv2d conv_transpose2d conv3d conv_transpose3d columns_of_image image_of_columns "
         "im2col col2im pixel_shuffle. pixel_unshuffle. channel_shuffle.",

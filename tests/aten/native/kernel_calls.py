@@ -431,6 +431,14 @@ def of_class_loss(_, dtype):
     yield from ((x, t, -100), (x, t, 2), (x[0, :, 0], index(4), -100), (x[:, :, 0], index(4, 5), 1))
 
 
+@calls_of("label_margins", "label_margins_backward")
+def of_label_margins(name, dtype):
+    for rows, n in ((3, 5), (1, 1), (4, 40)):
+        for layout in ("plain", "turned", "strided"):
+            x, y = tensor(rows, n, dtype=dtype, layout=layout), index(n + 2, rows, n) - 2  # (labels twice, and rows of none)
+            yield (x, y) if name == "label_margins" else (tensor(rows, dtype=dtype), x, y)
+
+
 @calls_of("sample_points", "sample_points_backward")
 def of_sample_points(name, dtype):
     if dtype in ("float16", "bfloat16"):

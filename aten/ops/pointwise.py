@@ -21,6 +21,7 @@ from aten.derivative import missing, pullback, pushforward
 from aten.devices import two_devices
 from aten.meta import Meta
 from aten.op import Op, alias_of, composite, inplace_of, op, ops
+from aten.ops import array_loops
 from aten.ops.batching import batch_pointwise
 from aten.promotion import TYPE_NAMES, category, element, number_dtype, result_dtype, to_real
 from aten.scalar import numerics
@@ -164,27 +165,6 @@ _neg_bool = (
 )
 
 
-def _sign(x: np.ndarray, out: np.ndarray) -> None:
-    if x.dtype.kind == "b":
-        out[...] = x
-    elif x.dtype.kind == "f":
-        np.sign(x, out=out)
-        np.copyto(out, 0, where=np.isnan(x))
-    else:
-        np.sign(x, out=out)
-
-
-def _abs(x: np.ndarray, out: np.ndarray) -> None:
-    if x.dtype.kind == "b":
-        out[...] = x
-    else:
-        np.abs(x, out=out)
-
-
-def _round_unary(x: np.ndarray, out: np.ndarray) -> None:
-    np.rint(x, out=out) if x.dtype.kind in "fc" else np.copyto(out, x)
-
-
 def _bool_dtype(dtype: Any) -> Any:
     return dtypes.bool
 
@@ -204,10 +184,10 @@ def _integers_only(name: str, x: Any, y: Any) -> None:
 
 
 unary("neg", np.negative, promote="same", check=_no_bool(_neg_bool), derivative=lambda t: -t)
-_abs_op = unary("abs", _abs, promote="same", result=to_real)
+_abs_op = unary("abs", array_loops.absolute, promote="same", result=to_real)
 _abs_op.vjp(lambda g, x: g * x.sgn())
 _abs_op.jvp(lambda tangents, x, out: ops.real(tangents[0] * x.sgn().conj()))
-unary("sign", _sign, promote="same", derivative=0)
+unary("sign", array_loops.sign, promote="same", derivative=0)
 for _row in table.values():
     if _row.numpy is not None:
         unary(_row.name, _row.numpy, promote="same" if "i" in _row.eager else "float", derivative=_row.derivative)
@@ -270,7 +250,7 @@ def _(input, decimals):
     return rounded.to(input.dtype)
 
 
-round_.kernel(lambda out, x: _round_unary(x, out))
+round_.kernel(lambda out, x: array_loops.round_to_even(x, out))
 finish_pointwise(round_, lambda g: g * 0, True)
 
 
@@ -311,65 +291,6 @@ def _pow_check(name: str, x: Any, y: Any) -> None:
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     if _is_negative(y) and category(x.dtype) < 2:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-
-
-# Powers of complex numbers by one number that are closer, and at 0 and infinities right, in other words.
-_COMPLEX_POWERS: dict[complex, Any] = {0.5: np.sqrt, -0.5: lambda x: 1 / np.sqrt(x), -1: lambda x: 1 / x, -2: lambda x: 1 / (x * x)}
-
-
-def _pow_kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-    if out.dtype.kind in "iu":
-        negative = y < 0
-        np.power(x, np.where(negative, np.zeros((), y.dtype), y), out=out)
-        odd = (y & 1) == 1
-        inverse = np.where(x == 1, 1, np.where(x == -1, np.where(odd, -1, 1), 0)) if out.dtype.kind == "i" else 0
-        np.copyto(out, np.broadcast_to(inverse, out.shape).astype(out.dtype), where=negative)
-    elif out.dtype.kind == "b":
-        out[...] = x | ~y
-    elif out.dtype.kind == "c" and not np.ndim(y) and complex(y) in _COMPLEX_POWERS:
-        out[...] = _COMPLEX_POWERS[complex(y)](x)
-    else:
-        np.power(x, y, out=out)
-
-
-def _remainder(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-    """Of the sign of the divisor; a zero keeps the sign of x, as in the native loop (NumPy's takes that of y)."""
-    if out.dtype.kind != "f":
-        np.remainder(x, y, out=out)
-        return
-    r = np.fmod(x, y)
-    out[...] = np.where((r != 0) & ((r < 0) != (y < 0)), r + y, r)
-
-
-def nonzero_divisor(function: Callable[..., Any]) -> Callable[..., Any]:
-    def kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-        if out.size and y.dtype.kind in "iu" and not np.all(y):
-            raise RuntimeError("ZeroDivisionError")
-        function(x, y, out=out)
-
-    return kernel
-
-
-def _floor_divide(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-    np.floor_divide(x, y, out=out)
-    if out.dtype.kind == "f":
-        np.divide(x, y, out=out, where=np.broadcast_to(y == 0, out.shape))
-
-
-def _shift(left: bool) -> Callable[..., Any]:
-    def kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-        bits = 8 * x.dtype.itemsize
-        wide = (y < 0) | (y >= bits)
-        if left:
-            out[...] = np.where(wide, np.zeros((), x.dtype), np.left_shift(x, np.where(wide, np.zeros((), y.dtype), y)))
-        else:
-            out[...] = (
-                np.right_shift(x, np.where(wide, np.array(bits - 1, y.dtype), y))
-                if x.dtype.kind == "i"
-                else np.where(wide, np.zeros((), x.dtype), np.right_shift(x, np.where(wide, np.zeros((), y.dtype), y)))
-            )
-
-    return kernel
 
 
 def conjugate(x: Any) -> Any:
@@ -445,7 +366,7 @@ binary(
     derivative=(lambda t, y: t / y, lambda t, x, y: -t * (x / y / y)),
     doc="input / other, in floating point unless a rounding_mode is given.",
 )
-binary("pow", _pow_kernel, check=_pow_check, derivative=(_pow_x, _pow_y))
+binary("pow", array_loops.power, check=_pow_check, derivative=(_pow_x, _pow_y))
 binary("maximum", np.maximum, derivative=_extreme("lt"), inplace=False, numbers=False, doc="The larger element; NaN if either is.")
 binary("minimum", np.minimum, derivative=_extreme("gt"), inplace=False, numbers=False, doc="The smaller element; NaN if either is.")
 binary("fmax", np.fmax, derivative=_fextreme("ge"), inplace=False, numbers=False, doc="The larger element; a NaN loses.")
@@ -459,20 +380,20 @@ binary(
 )
 binary(
     "fmod",
-    nonzero_divisor(np.fmod),
+    array_loops.nonzero_divisor(np.fmod),
     check=_no_two_bools("fmod_cpu"),
     tensor_first=True,
     derivative=(lambda t: t, lambda t, x, y: -t * ops.div(x, y, rounding_mode="trunc")),
 )
 binary(
     "remainder",
-    nonzero_divisor(_remainder),
+    array_loops.nonzero_divisor(array_loops.remainder),
     check=_no_two_bools("remainder_cpu"),
     derivative=(lambda t: t, lambda t, x, y: -t * ops.floor_divide(x, y)),
 )
 binary(
     "floor_divide",
-    nonzero_divisor(_floor_divide),
+    array_loops.nonzero_divisor(array_loops.floor_divide),
     check=_no_two_bools("div_floor_cpu"),
     derivative=(lambda t: ops.zeros_like(t), lambda t: ops.zeros_like(t)),
 )
@@ -498,8 +419,8 @@ binary(
 binary("bitwise_and", np.bitwise_and, check=_no_float, compute=None)
 binary("bitwise_or", np.bitwise_or, check=_no_float, compute=None)
 binary("bitwise_xor", np.bitwise_xor, check=_no_float, compute=None)
-binary("bitwise_left_shift", _shift(True), check=_integers_only, compute=None)
-binary("bitwise_right_shift", _shift(False), check=_integers_only, compute=None)
+binary("bitwise_left_shift", array_loops.shift(True), check=_integers_only, compute=None)
+binary("bitwise_right_shift", array_loops.shift(False), check=_integers_only, compute=None)
 for _new, _old in (("subtract", "sub"), ("multiply", "mul"), ("divide", "div"), ("arctan2", "atan2")):
     alias_of(_new, getattr(ops, _old))
 

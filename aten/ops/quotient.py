@@ -4,8 +4,9 @@ import numpy as np
 
 from aten.meta import Meta
 from aten.op import op, ops
+from aten.ops.array_loops import nonzero_divisor
 from aten.ops.by_definition import by_definition
-from aten.ops.pointwise import finish_pointwise, nonzero_divisor, pointwise_meta
+from aten.ops.pointwise import finish_pointwise, pointwise_meta
 
 
 @op("truncated_quotient(Tensor input, Tensor other) -> Tensor", tags=("pointwise", "fused", "function_only", "hidden"))

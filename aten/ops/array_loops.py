@@ -48,7 +48,7 @@ def power(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
         np.power(x, y, out=out)
 
 
-def remainder(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+def _remainder(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
     """Of the sign of the divisor; a zero keeps the sign of x, as in the native loop (NumPy's takes that of y)."""
     if out.dtype.kind != "f":
         np.remainder(x, y, out=out)
@@ -66,13 +66,13 @@ def nonzero_divisor(function: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
-def floor_divide(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+def _floor_divide(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
     np.floor_divide(x, y, out=out)
     if out.dtype.kind == "f":
         np.divide(x, y, out=out, where=np.broadcast_to(y == 0, out.shape))
 
 
-def shift(left: bool) -> Callable[..., Any]:
+def _shift(left: bool) -> Callable[..., Any]:
     def kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
         bits = 8 * x.dtype.itemsize
         wide = (y < 0) | (y >= bits)
@@ -86,3 +86,7 @@ def shift(left: bool) -> Callable[..., Any]:
             )
 
     return kernel
+
+
+fmod, remainder, floor_divide = map(nonzero_divisor, (np.fmod, _remainder, _floor_divide))
+left_shift, right_shift = _shift(True), _shift(False)

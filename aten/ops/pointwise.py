@@ -9,6 +9,7 @@ tangent; the vjp is that for a gradient, with the derivative's conjugate. None f
 from __future__ import annotations
 
 import cmath
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -19,9 +20,9 @@ from aten import _native
 from aten import dtype as dtypes
 from aten.derivative import missing, pullback, pushforward
 from aten.devices import two_devices
+from aten.later import later
 from aten.meta import Meta
 from aten.op import Op, alias_of, composite, inplace_of, op, ops
-from aten.ops import array_loops
 from aten.ops.batching import batch_pointwise
 from aten.promotion import TYPE_NAMES, category, element, number_dtype, result_dtype, to_real
 from aten.scalar import numerics
@@ -29,6 +30,7 @@ from aten.scalar.numerics import via
 from aten.scalar.table import table
 from aten.shapes import broadcast, is_symbolic, pointwise_strides
 
+_loop = functools.partial(later, "aten.ops.array_loops")
 _LOOPS = {name for name, _ in _native.pointwise_rows()}  # what has eager loops
 
 
@@ -184,10 +186,10 @@ def _integers_only(name: str, x: Any, y: Any) -> None:
 
 
 unary("neg", np.negative, promote="same", check=_no_bool(_neg_bool), derivative=lambda t: -t)
-_abs_op = unary("abs", array_loops.absolute, promote="same", result=to_real)
+_abs_op = unary("abs", _loop("absolute"), promote="same", result=to_real)
 _abs_op.vjp(lambda g, x: g * x.sgn())
 _abs_op.jvp(lambda tangents, x, out: ops.real(tangents[0] * x.sgn().conj()))
-unary("sign", array_loops.sign, promote="same", derivative=0)
+unary("sign", _loop("sign"), promote="same", derivative=0)
 for _row in table.values():
     if _row.numpy is not None:
         unary(_row.name, _row.numpy, promote="same" if "i" in _row.eager else "float", derivative=_row.derivative)
@@ -250,7 +252,8 @@ def _(input, decimals):
     return rounded.to(input.dtype)
 
 
-round_.kernel(lambda out, x: array_loops.round_to_even(x, out))
+_round_to_even = _loop("round_to_even")
+round_.kernel(lambda out, x: _round_to_even(x, out))
 finish_pointwise(round_, lambda g: g * 0, True)
 
 
@@ -366,7 +369,7 @@ binary(
     derivative=(lambda t, y: t / y, lambda t, x, y: -t * (x / y / y)),
     doc="input / other, in floating point unless a rounding_mode is given.",
 )
-binary("pow", array_loops.power, check=_pow_check, derivative=(_pow_x, _pow_y))
+binary("pow", _loop("power"), check=_pow_check, derivative=(_pow_x, _pow_y))
 binary("maximum", np.maximum, derivative=_extreme("lt"), inplace=False, numbers=False, doc="The larger element; NaN if either is.")
 binary("minimum", np.minimum, derivative=_extreme("gt"), inplace=False, numbers=False, doc="The smaller element; NaN if either is.")
 binary("fmax", np.fmax, derivative=_fextreme("ge"), inplace=False, numbers=False, doc="The larger element; a NaN loses.")
@@ -380,20 +383,20 @@ binary(
 )
 binary(
     "fmod",
-    array_loops.nonzero_divisor(np.fmod),
+    _loop("fmod"),
     check=_no_two_bools("fmod_cpu"),
     tensor_first=True,
     derivative=(lambda t: t, lambda t, x, y: -t * ops.div(x, y, rounding_mode="trunc")),
 )
 binary(
     "remainder",
-    array_loops.nonzero_divisor(array_loops.remainder),
+    _loop("remainder"),
     check=_no_two_bools("remainder_cpu"),
     derivative=(lambda t: t, lambda t, x, y: -t * ops.floor_divide(x, y)),
 )
 binary(
     "floor_divide",
-    array_loops.nonzero_divisor(array_loops.floor_divide),
+    _loop("floor_divide"),
     check=_no_two_bools("div_floor_cpu"),
     derivative=(lambda t: ops.zeros_like(t), lambda t: ops.zeros_like(t)),
 )
@@ -419,8 +422,8 @@ binary(
 binary("bitwise_and", np.bitwise_and, check=_no_float, compute=None)
 binary("bitwise_or", np.bitwise_or, check=_no_float, compute=None)
 binary("bitwise_xor", np.bitwise_xor, check=_no_float, compute=None)
-binary("bitwise_left_shift", array_loops.shift(True), check=_integers_only, compute=None)
-binary("bitwise_right_shift", array_loops.shift(False), check=_integers_only, compute=None)
+binary("bitwise_left_shift", _loop("left_shift"), check=_integers_only, compute=None)
+binary("bitwise_right_shift", _loop("right_shift"), check=_integers_only, compute=None)
 for _new, _old in (("subtract", "sub"), ("multiply", "mul"), ("divide", "div"), ("arctan2", "atan2")):
     alias_of(_new, getattr(ops, _old))
 

@@ -264,22 +264,29 @@ bool keep_dims(WeftTensor *out, uint64_t mask) {
 namespace {
 
 void divide(WeftTensor *t, double by) {
-  if (WEFT_DTYPE(t) == WEFT_FLOAT32) {
+  const int64_t parts = t->numel * (dtype_kind(WEFT_DTYPE(t)) == KIND_COMPLEX ? 2 : 1);
+  if (WEFT_DTYPE(t) == WEFT_FLOAT32 || WEFT_DTYPE(t) == WEFT_COMPLEX64) {
     float *p = reinterpret_cast<float *>(weft_data(t)), d = (float)by;
-    for (int64_t i = 0; i < t->numel; i++) p[i] /= d;
+    for (int64_t i = 0; i < parts; i++) p[i] /= d;
   } else {
     double *p = reinterpret_cast<double *>(weft_data(t));
-    for (int64_t i = 0; i < t->numel; i++) p[i] /= by;
+    for (int64_t i = 0; i < parts; i++) p[i] /= by;
   }
 }
 
 enum Code { CODE_MEAN = WEFT_NUM_REDUCE };  // a further code of the rule
 bool only_floats(int code) { return code == CODE_MEAN || code == WEFT_REDUCE_NANSUM; }
+// Whether the rule reduces what it reads in `dtype` in another.
+bool takes(int code, int dtype, int other) {
+  const bool is_complex = dtype_kind(other) == KIND_COMPLEX, has_loop = code == CODE_MEAN || weft_kernels.reduce_row[code][other];
+  if (is_complex || dtype_kind(dtype) == KIND_COMPLEX) return is_complex && has_loop;
+  return !only_floats(code) || dtype_kind(other) == KIND_FLOAT;
+}
 
 // The dtype that `x` is reduced in, or -1.
 int input_dtype(int code, int dtype) {
   DTypeKind kind = dtype_kind(dtype);
-  if (kind == KIND_COMPLEX) return -1;
+  if (kind == KIND_COMPLEX) return dtype;
   if (only_floats(code)) return kind == KIND_FLOAT ? dtype : -1;
   if (code == WEFT_REDUCE_SUM || code == WEFT_REDUCE_PROD) return kind == KIND_FLOAT ? dtype : WEFT_INT64;
   if ((code == WEFT_REDUCE_ANY || code == WEFT_REDUCE_ALL) && dtype == WEFT_UINT8) return -1;
@@ -295,7 +302,7 @@ PyObject *fast_reduce(Call &call) {
   uint64_t mask;
   const bool truths = op->code == WEFT_REDUCE_ANY || op->code == WEFT_REDUCE_ALL;
   if (truths && !call[1].none() && call[1].n == 0 && WEFT_NDIM(x)) return UNHANDLED;  // of an empty list: no dim, not all
-  if (dtype < 0 || (only_floats(op->code) && dtype_kind(dtype) != KIND_FLOAT) || x->numel == 0 || !call.dims(1, WEFT_NDIM(x), &mask)) return UNHANDLED;
+  if (dtype < 0 || !takes(op->code, WEFT_DTYPE(x), dtype) || x->numel == 0 || !call.dims(1, WEFT_NDIM(x), &mask)) return UNHANDLED;
   Ref cast;
   if (dtype != WEFT_DTYPE(x)) {
     cast.reset(cast_tensor(x, dtype));

@@ -1,4 +1,5 @@
-// fast_scan.cpp: running products, extremes and log-sum-exps along a dim of row-major tensors, running sums of integers.
+// fast_scan.cpp: running products, extremes and log-sum-exps along a dim of row-major tensors, running sums of
+// integers and complex numbers.
 //
 // Rows that stand beside each other in memory go together: along the last dim several rows at once, so that the chains of their
 // results hide each other's delay; along another dim a strip of columns, whose results of the row before are still in the cache.
@@ -29,8 +30,18 @@ struct ScanJob {
   int64_t n, m;         // length of a row; columns that stand beside each other
 };
 
+template <class T> struct Complex {  // of which a product is what the formula gives, without the care for infinities of C's operator
+  T re, im;
+  template <class U> operator Complex<U>() const { return {(U)re, (U)im}; }
+  void operator+=(Complex<T> x) { re += x.re, im += x.im; }
+  void operator*=(Complex<T> x) { *this = {re * x.re - im * x.im, re * x.im + im * x.re}; }
+};
+
 // The running value. Products of float32 run in float64, log-sum-exps keep the maximum and the sum of exponentials relative to it.
-template <class T> using Wide = std::conditional_t<std::is_same<T, float>::value, double, T>;
+template <class T> struct WideOf { typedef T type; };
+template <> struct WideOf<float> { typedef double type; };
+template <> struct WideOf<Complex<float>> { typedef Complex<double> type; };
+template <class T> using Wide = typename WideOf<T>::type;
 
 template <ScanKind kind, class T> struct Running {
   Wide<T> value;
@@ -132,6 +143,10 @@ typedef void (*Body)(const ScanJob &, int64_t, bool);
 
 template <ScanKind kind> Body body_for(int dtype) {
   constexpr bool extreme = kind == SCAN_MAX || kind == SCAN_MIN;
+  if constexpr (kind == SCAN_SUM || kind == SCAN_PRODUCT) {
+    if (dtype == WEFT_COMPLEX64) return scan<kind, Complex<float>>;
+    if (dtype == WEFT_COMPLEX128) return scan<kind, Complex<double>>;
+  }
   return by_dtype(dtype, (Body)nullptr, [](auto type) -> Body {
     typedef typename decltype(type)::type Named;
     typedef typename std::conditional<std::is_same<Named, bool>::value, uint8_t, Named>::type T;
@@ -169,7 +184,7 @@ PyObject *scanned(Call &call, WeftTensor *x, int dim) {
   const int kind = call.op->code, dtype = running_dtype(kind, WEFT_DTYPE(x));
   const bool extreme = kind == SCAN_MAX || kind == SCAN_MIN, rows = !extreme && dim == WEFT_NDIM(x) - 1;
   const Body body = body_of(kind, dtype);
-  if (!body || !weft_kernels.cast[WEFT_DTYPE(x)][dtype]) return UNHANDLED;
+  if (!body || (dtype != WEFT_DTYPE(x) && !weft_kernels.cast[WEFT_DTYPE(x)][dtype])) return UNHANDLED;
   const uint32_t word = x->word & ~(uint32_t)WEFT_WORD_DTYPE;
   Ref in(Py_NewRef(as_object(x)));
   if (!(x->word & WEFT_WORD_CONTIGUOUS) || WEFT_DTYPE(x) != dtype) {

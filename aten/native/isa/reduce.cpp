@@ -331,6 +331,70 @@ template <class S, bool all> void any_column(int64_t n, int64_t m, const char *i
     for (int64_t j = 0; j < m; j++) out[j] = all ? out[j] & truth(x[j]) : out[j] | truth(x[j]);
   }
 }
+// Complex numbers: their sums are those of columns of parts; products run in lanes, without the care for infinities of C's operator.
+template <class D> void complex_sums(int64_t n, int64_t m, const char *in, int64_t stride, char *out) { column<D, Sum>(n, 2 * m, in, stride, out); }
+constexpr int64_t kShort = 4096;  // numbers of a dense row that are added in lanes, with no tree of blocks
+template <class D> void complex_sum(int64_t n, const char *in, int64_t stride, char *out) {
+  typedef typename D::Lane L;
+  constexpr int registers = kRegisters<D>;
+  if (n > kShort || stride != 2 * (int64_t)sizeof(L)) return column<D, Sum>(n, 2, in, stride, out);
+  const L *x = reinterpret_cast<const L *>(in);
+  typename D::V acc[registers] = {};
+  int64_t i = 0;
+  for (; i + kWidth <= 2 * n; i += kWidth)
+#pragma GCC unroll 16
+    for (int r = 0; r < registers; r++) acc[r] += D::load(x + i + r * D::kLanes);
+  L parts[kWidth];
+  memcpy(parts, acc, sizeof parts);
+  for (int l = 0; i < 2 * n; i++, l++) parts[l] += x[i];
+  for (int half = kWidth / 2; half > 1; half /= 2)
+    for (int l = 0; l < half; l++) parts[l] += parts[l + half];
+  memcpy(out, parts, 2 * sizeof(L));
+}
+
+constexpr int kComplexLanes = 16;
+template <class T> struct Products {  // planes of parts
+  T re[kComplexLanes], im[kComplexLanes];
+  inline void times(int l, T a, T b) {
+    const T r = re[l] * a - im[l] * b;
+    im[l] = re[l] * b + im[l] * a, re[l] = r;
+  }
+};
+template <class T> void complex_product(int64_t n, const char *in, int64_t stride, char *out) {
+  Products<T> p;  // that begin with the first elements: 1 times one that is infinite would be NaN
+  for (int l = 0; l < kComplexLanes && l < n; l++) {
+    const T *x = reinterpret_cast<const T *>(in + l * stride);
+    p.re[l] = x[0], p.im[l] = x[1];
+  }
+  int64_t i = n < kComplexLanes ? n : kComplexLanes;
+  if (stride == 2 * (int64_t)sizeof(T)) {
+    const T *x = reinterpret_cast<const T *>(in);
+    for (; i + kComplexLanes <= n; i += kComplexLanes)
+#pragma GCC ivdep
+      for (int l = 0; l < kComplexLanes; l++) p.times(l, x[2 * (i + l)], x[2 * (i + l) + 1]);
+  }
+  for (; i < n; i++) {
+    const T *x = reinterpret_cast<const T *>(in + i * stride);
+    p.times((int)(i % kComplexLanes), x[0], x[1]);
+  }
+  for (int half = kComplexLanes / 2; half; half /= 2)
+    for (int l = 0; l < half && l + half < n; l++) p.times(l, p.re[l + half], p.im[l + half]);
+  T *to = reinterpret_cast<T *>(out);
+  to[0] = p.re[0], to[1] = p.im[0];
+}
+template <class T> void complex_products(int64_t n, int64_t m, const char *in, int64_t stride, char *out) {
+  T *to = reinterpret_cast<T *>(out);
+  memcpy(out, in, (size_t)m * 2 * sizeof(T));
+  for (int64_t i = 1; i < n; i++) {
+    const T *x = reinterpret_cast<const T *>(in + i * stride);
+#pragma GCC ivdep
+    for (int64_t j = 0; j < m; j++) {
+      const T a = to[2 * j], b = to[2 * j + 1], c = x[2 * j], d = x[2 * j + 1];
+      to[2 * j] = a * c - b * d, to[2 * j + 1] = a * d + b * c;
+    }
+  }
+}
+
 // A half is zero when all bits but the sign are.
 struct Half {
   uint16_t bits;
@@ -354,6 +418,12 @@ template <class D> void fill_float(WeftKernels *k, int d) {
   k->reduce_column[WEFT_REDUCE_MAX][d] = column<D, Max>;
   k->reduce_column[WEFT_REDUCE_MIN][d] = column<D, Min>;
 }
+template <class D> void fill_complex(WeftKernels *k, int d) {
+  k->reduce_row[WEFT_REDUCE_SUM][d] = complex_sum<D>;
+  k->reduce_column[WEFT_REDUCE_SUM][d] = complex_sums<D>;
+  k->reduce_row[WEFT_REDUCE_PROD][d] = complex_product<typename D::Lane>;
+  k->reduce_column[WEFT_REDUCE_PROD][d] = complex_products<typename D::Lane>;
+}
 template <class S> void fill_truth(WeftKernels *k, int d) {
   k->reduce_row[WEFT_REDUCE_ANY][d] = any_row<S, false>;
   k->reduce_row[WEFT_REDUCE_ALL][d] = any_row<S, true>;
@@ -375,6 +445,8 @@ void WEFT_FILL(reduce)(WeftKernels *k) {
   fill_float<F64>(k, WEFT_FLOAT64);
   fill_float<F16>(k, WEFT_FLOAT16);
   fill_float<BF16>(k, WEFT_BFLOAT16);
+  fill_complex<F32>(k, WEFT_COMPLEX64);
+  fill_complex<F64>(k, WEFT_COMPLEX128);
   fill_truth<float>(k, WEFT_FLOAT32);
   fill_truth<double>(k, WEFT_FLOAT64);
   fill_truth<Half>(k, WEFT_FLOAT16);

@@ -12,11 +12,11 @@ from tests.aten.native.kernel_calls import CALLS, flat, results, tensor
 SIGNS = {"linalg_eigh", "linalg_svd"}  # vectors are so up to signs: tests/aten/ops/test_lapack.py
 KERNELS = sorted(_native.native_kernels().keys() - SIGNS)
 DTYPES = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64".split()
-ROUNDED = """nearest_backward recurrent_layer recurrent_layer_backward
+ROUNDED = """label_margins label_margins_backward nearest_backward recurrent_layer recurrent_layer_backward
 row_distances row_distances_backward row_distances_within row_distances_within_backward
 resample resample_backward ctc_alignments ctc_alignments_backward mm bmm part_means part_means_backward
 polygamma direction image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
-label_margins label_margins_backward sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values
+sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values
 cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_info solve_triangular_matrix solve_factored
 cholesky_info lu_solve_matrix product_of_reflections reflected linalg_ldl_factor_ex exp special_i0e special_i1e special_erfcx
 special_ndtri""".split()

@@ -18,7 +18,7 @@ import weft
 # What a text may say otherwise: an address, and what was being called where the stack ended.
 ADDRESS = re.compile(r"0x[0-9a-f]+|(?<=maximum recursion depth exceeded) (?:while calling|in|during)[ \w]+")
 CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, types.GeneratorType, types.CodeType)
-PLAIN = (int, float, str, bool, type(None), bytes, complex)
+PLAIN = (int, float, str, bool, type(None), bytes, complex, range)
 NUMBERS = (np.number, np.bool_)  # which one of equal ones it is, Python does not promise of those either (docs/differences.md)
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of the program
 

@@ -48,6 +48,16 @@ template <class T> void channel_moments(WeftMoments moments, const T *x, int64_t
   moments(1, samples * plane, reinterpret_cast<const char *>(side.data()), 0, mean, squares);
 }
 
+// Mean and sum of squared deviations of a group of few items, where a call of the loops would take longer than they do.
+constexpr int64_t kFew = 16;
+template <class T> inline void few_moments(int64_t n, const T *x, double *mean, double *squares) {
+  double sum = 0, total = 0;
+  for (int64_t i = 0; i < n; i++) sum += (double)x[i];
+  const double middle = sum / (double)n;
+  for (int64_t i = 0; i < n; i++) total += ((double)x[i] - middle) * ((double)x[i] - middle);
+  *mean = middle, *squares = total;
+}
+
 #define WEFT_AFFINE_ROWS(T)                                                                                                              \
   WEFT_CLONES void affine_rows(int64_t rows, int64_t width, const T *x, const T *center, const T *scale, const T *shift, T *y) {        \
     for (int64_t r = 0; r < rows; r++, x += width, y += width)                                                                           \
@@ -105,6 +115,14 @@ struct NormJob {
     }
   }
 
+  template <class T> void short_group(int64_t i, int64_t n) const {
+    double center, total;
+    if (n <= kFew) few_moments(n, reinterpret_cast<const T *>(x) + i * n, &center, &total);
+    else found(1, n, x + i * n * item, 0, &center, &total);
+    if (means) means[i] = center, squares[i] = total;
+    apply_group<T>(i, center, total / (double)n);
+  }
+
   static void given(void *ctx, int64_t begin, int64_t end, int64_t) {  // over samples and channels
     const NormJob *j = static_cast<NormJob *>(ctx);
     for (int64_t i = begin; i < end; i++) {
@@ -131,14 +149,14 @@ struct NormJob {
     const NormJob *j = static_cast<NormJob *>(ctx);
     const int64_t each = j->channels / j->groups, n = each * j->plane;
     for (int64_t i = begin; i < end; i++) {
+      if (j->is_short()) {
+        if (j->wide) j->short_group<double>(i, n);
+        else j->short_group<float>(i, n);
+        continue;
+      }
       double center, total;
       j->found(1, n, j->x + i * n * j->item, 0, &center, &total);
       if (j->means) j->means[i] = center, j->squares[i] = total;
-      if (j->is_short()) {
-        if (j->wide) j->apply_group<double>(i, center, total / (double)n);
-        else j->apply_group<float>(i, center, total / (double)n);
-        continue;
-      }
       for (int64_t c = 0; c < each; c++) j->apply(i / j->groups, i % j->groups * each + c, center, total / (double)n);
     }
   }
@@ -315,6 +333,18 @@ namespace {
 WEFT_ROWS(float)
 WEFT_ROWS(double)
 
+// The same of few items, without a call.
+template <class T> inline void sums_of_row(int64_t n, const T *g, const T *x, T mean, double *plain_sum, double *product) {
+  if (n >= kShortest) return row_sums(n, g, x, mean, plain_sum, product);
+  double s = 0, p = 0;
+  for (int64_t i = 0; i < n; i++) s += g[i], p += g[i] * (x[i] - mean);
+  *plain_sum = s, *product = p;
+}
+template <class T> inline void gradient_of_row(int64_t n, const T *g, const T *x, T mean, T of_g, T of_x, T constant, T *out) {
+  if (n >= kShortest) return row_gradient(n, g, x, mean, of_g, of_x, constant, out);
+  for (int64_t i = 0; i < n; i++) out[i] = of_g * g[i] + (of_x * (x[i] - mean) + constant);
+}
+
 template <class T> struct NormBackward {
   WeftMoments moments;
   const T *x, *g, *weight;
@@ -333,6 +363,11 @@ template <class T> struct NormBackward {
       for (int64_t c = first; c < first + each; c++) row(group / groups * channels + c, c);
     }
   }
+  static void few(int64_t n, const T *x, T *mean, T *squares) {
+    double center, total;
+    few_moments(n, x, &center, &total);
+    *mean = (T)center, *squares = (T)total;
+  }
   static void run(void *context, int64_t begin, int64_t end, int64_t) {
     const NormBackward &j = *static_cast<NormBackward *>(context);
     const int64_t each = j.channels / j.groups, many = j.over_samples ? j.samples : each, n = many * j.plane;
@@ -341,12 +376,13 @@ template <class T> struct NormBackward {
       const int64_t first = j.over_samples ? group : group * each;
       const char *start = reinterpret_cast<const char *>(j.x + first * j.plane);
       if (j.over_samples) channel_moments(j.moments, j.x, j.samples, j.channels, j.plane, group, &mean, &squares);
+      else if (n <= kFew) few(n, j.x + first * j.plane, &mean, &squares);
       else j.moments(1, n, start, 0, &mean, &squares);
       const double scale = 1 / std::sqrt((double)squares / (double)n + j.eps);
       double plain_sum = 0, product = 0;
       j.rows(group, [&](int64_t r, int64_t c) {
         double *sums = j.row_sums_of + 2 * r;
-        row_sums(j.plane, j.g + r * j.plane, j.x + r * j.plane, mean, &sums[0], &sums[1]);
+        sums_of_row(j.plane, j.g + r * j.plane, j.x + r * j.plane, mean, &sums[0], &sums[1]);
         sums[1] *= scale;
         const double w = j.weight ? (double)j.weight[c] : 1;
         plain_sum += w * sums[0], product += w * sums[1];
@@ -354,7 +390,7 @@ template <class T> struct NormBackward {
       plain_sum /= (double)n, product /= (double)n;
       j.rows(group, [&](int64_t r, int64_t c) {
         const double w = j.weight ? (double)j.weight[c] : 1;
-        row_gradient(j.plane, j.g + r * j.plane, j.x + r * j.plane, mean, (T)(w * scale), (T)(-scale * scale * product), (T)(-scale * plain_sum), j.gx + r * j.plane);
+        gradient_of_row(j.plane, j.g + r * j.plane, j.x + r * j.plane, mean, (T)(w * scale), (T)(-scale * scale * product), (T)(-scale * plain_sum), j.gx + r * j.plane);
       });
     }
   }

@@ -485,6 +485,8 @@ def _(input, other, rounding_mode):
         return ops.floor_divide(input, other)
     if rounding_mode != "trunc":
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    if _is_plain_quotient(input, other):
+        return ops.trunc_(ops.div(input, other))
     if all(category(t.dtype if hasattr(t, "dtype") else number_dtype(t)) < 2 for t in (input, other)):
         return _truncated_quotient(input, other)
     tensors = [t for t in (input, other) if hasattr(t, "dtype")] if _native.is_grad_enabled() else []
@@ -493,6 +495,17 @@ def _(input, other, rounding_mode):
     for t in recorded:  # (the derivatives of the quotient times 0 are no 0 where it is infinite)
         made = ops.flat_in(t, made)
     return made
+
+
+def _is_plain_quotient(x: Any, y: Any) -> bool:
+    """A quotient that may be cut where it lies: of a plain float tensor and another or a number, without history."""
+    if type(x) is not _native.Tensor or (x.dtype is not dtypes.float32 and x.dtype is not dtypes.float64):
+        return False
+    if type(y) is not float and type(y) is not int and (type(y) is not _native.Tensor or y.dtype is not x.dtype):
+        return False
+    if _native.is_tracer(x) or _native.is_tracer(y):
+        return False
+    return not _native.is_grad_enabled() or not (x.requires_grad or (type(y) is _native.Tensor and y.requires_grad))
 
 
 def _cut_quotient(x, y):

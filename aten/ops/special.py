@@ -361,7 +361,7 @@ def linalg_cross(input, other, dim):
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
         )
-    a, b = ops.broadcast_tensors(input, other)
+    a, b = (x.contiguous() for x in ops.broadcast_tensors(input, other))  # (each is read four times)
     turn = lambda x, k: ops.roll(x, [-k], [dim])
     return turn(a, 1) * turn(b, 2) - turn(a, 2) * turn(b, 1)
 
@@ -435,7 +435,10 @@ def renorm(input, p, dim, maxnorm):
     if input.ndim < 2:
         raise RuntimeError("renorm: input needs at least 2 dimensions, got 1 dimensions")
     others = [d for d in range(input.ndim) if d != dim % input.ndim]
-    large = ops.norm(input.detach(), p, others, True) > maxnorm
+    size = ops.norm(input.detach(), p, others, True)
+    large = size > maxnorm
+    if not _native.is_tracer(input) and not (input.requires_grad and _native.is_grad_enabled()):
+        return input * ops.where(large, maxnorm / (size + 1e-7), 1.0)
     size = ops.norm(ops.where(large, input, 1.0), p, others, True)  # without a derivative by slices that stay, which may be NaN
     return input * ops.where(large, maxnorm / (size + 1e-7), 1.0)
 

@@ -223,6 +223,16 @@ def test_quotients_rounded_towards_zero_have_no_slope():
             assert g.tolist() == [0, 0, 0, 0]
 
 
+def test_what_is_cut_is_the_quotient_alone():
+    x, y = weft.tensor([7.0, -7.0, math.inf]), weft.tensor([2.0, 2.0, 2.0])
+    for other in (y, 2, 2.0, weft.tensor(2.0)):
+        found = weft.div(x, other, rounding_mode="trunc")
+        assert found.tolist() == [3, -3, math.inf] and found.dtype is weft.float32
+    assert x.tolist() == [7, -7, math.inf] and y.tolist() == [2, 2, 2] and x._version == y._version == 0
+    batched = weft.func.vmap(lambda x: weft.div(x, 2.0, rounding_mode="trunc"))(x.reshape(3, 1))
+    assert batched.tolist() == [[3], [-3], [math.inf]]
+
+
 def test_a_negative_norm_of_nan_and_0_is_nan():
     norm = lambda x: weft.linalg.vector_norm(x, -1, 1)
     x = weft.tensor([[0.0, math.nan, 1.0], [0.0, 2.0, 1.0]])

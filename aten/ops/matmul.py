@@ -14,7 +14,7 @@ from aten.op import alias_of, composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
 from aten.ops.pointwise import conjugate
 from aten.promotion import TYPE_NAMES, category, element
-from aten.shapes import broadcast, is_one, product, show, wrap_dim
+from aten.shapes import broadcast, product, show, wrap_dim
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # (string.ascii_letters would load templates)
 
@@ -361,11 +361,13 @@ def tensordot(a, b, dims):
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
     for i, j in zip(left, right):
-        if is_one(a.shape[i]) and not is_one(b.shape[j]):
+        if known_equal(a.shape[i], b.shape[j]):
+            continue
+        if bool(a.shape[i] == 1) and not bool(b.shape[j] == 1):
             b = ops.sum(b, [j], True, dtype=b.dtype)
-        elif is_one(b.shape[j]) and not is_one(a.shape[i]):
+        elif bool(b.shape[j] == 1) and not bool(a.shape[i] == 1):
             a = ops.sum(a, [i], True, dtype=a.dtype)
-        elif not _equal(a.shape[i], b.shape[j]):
+        elif a.shape[i] != b.shape[j]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "
                 f"{b.shape[j]} in dim {j}"

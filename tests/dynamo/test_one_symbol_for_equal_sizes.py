@@ -67,3 +67,13 @@ def test_a_graph_that_a_node_calls_is_passed_its_sizes():
     (node,) = [n for n in backend.graphs[0].graph.nodes if n.target is weft._higher_order_ops.wrap]
     assert len(node.args) == 4  # the graph, x, y and their one size
     weft.testing.assert_close(compiled(weft.ones(5), weft.ones(5, 5)), weft.ones(5).sin() + 5)
+
+
+def test_a_size_that_is_a_symbol_and_one_is_summed_over_by_tensordot():
+    def f(x, y):
+        return weft.tensordot(x, y, dims=1)
+
+    for backend in ("inductor", "aot_eager"):
+        c = weft.compile(f, dynamic=True, backend=backend, fullgraph=True)
+        for x, y in ((weft.ones(1, 31), weft.ones(1, 31)), (weft.ones(3, 1), weft.ones(4, 2)), (weft.ones(3, 4), weft.ones(4, 2))):
+            assert weft.equal(c(x.requires_grad_(), y), f(x, y))

@@ -192,6 +192,14 @@ PyObject *reduce_as_laid_out(WeftTensor *x, uint64_t mask, int kind) {
   return shown ? row_major(as_tensor(shown.get())).release() : nullptr;
 }
 
+// Whether a copy without gaps, whose kept dims are columns, costs less than reading across memory for each kept element.
+bool worth_packing(const WeftTensor *x, const Dim &kept, const Dim &reduced, int item) {
+  if (x->word & WEFT_WORD_CONTIGUOUS || x->numel < kWorthOrder || kept.stride <= item || reduced.stride <= kept.stride) return false;
+  for (int d = 0; d < WEFT_NDIM(x); d++)
+    if (x->sizes[d] > 1 && x->strides[d] <= 0) return false;  // (a copy would be larger than what there is)
+  return true;
+}
+
 // Reduces the dims of `mask`; the result is contiguous, of the kept sizes, in the accumulator's dtype. NULL without an
 // exception: there is no kernel.
 PyObject *reduce(WeftTensor *x, uint64_t mask, int kind) {
@@ -232,12 +240,16 @@ PyObject *reduce(WeftTensor *x, uint64_t mask, int kind) {
       if (i != inner) rest |= 1ull << (dims[i] - (dims[i] > dims[inner]));
     return reduce(as_tensor(part.get()), rest, kind == WEFT_REDUCE_NANSUM ? WEFT_REDUCE_SUM : kind);
   }
+  job.reduced = merged ? reduced[0] : Dim{1, item};
+  job.n_kept = merge(job.kept, n_sizes);
+  if (job.n_kept && worth_packing(x, job.kept[job.n_kept - 1], job.reduced, item)) {
+    const Ref packed(row_major(x));
+    return packed ? reduce(as_tensor(packed.get()), mask, kind) : nullptr;
+  }
   Ref out(empty((uint32_t)acc, n_sizes, sizes, nullptr));
   if (!out) return nullptr;
   job.kind = kind;
   job.dtype = dtype;
-  job.reduced = merged ? reduced[0] : Dim{1, item};
-  job.n_kept = merge(job.kept, n_sizes);
   job.in = weft_data(x);
   job.out = weft_data(as_tensor(out.get()));
   job.acc_item = weft_itemsize(acc);

@@ -138,7 +138,15 @@ class DictPart(Part, DictVariable):
         missing = find_function(frame, cls, "__missing__")
         if missing is not None:
             return bind(frame, missing, self.owner, frame.world.known(cls)).call(frame, [key], {})
-        return super().getitem(frame, key)
+        return self.filled(frame, key)
+
+    def filled(self, frame, key) -> Variable:
+        """defaultdict.__missing__: what the factory makes is stored as the object stores."""
+        if self.default_factory.is_same(NONE):
+            raise frame.values.raised(KeyError, [key])
+        value = self.default_factory.call(frame, [], {})
+        self.owner.setitem(frame, key, value)
+        return value
 
     def initialize(self, frame, args, kwargs):
         if self.base is collections.defaultdict and args:
@@ -148,7 +156,7 @@ class DictPart(Part, DictVariable):
 
     def part_call(self, frame, name, args, kwargs):
         if name == "__missing__":
-            raise frame.values.raised(KeyError, args)
+            return self.filled(frame, *args)
         if name in BY_ITEMS and issubclass(self.base, collections.OrderedDict):
             return BY_ITEMS[name](self, frame, *args, **kwargs)
         if name in ("__or__", "__ror__") and self.base is collections.defaultdict:

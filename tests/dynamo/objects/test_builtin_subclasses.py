@@ -399,3 +399,36 @@ def test_outputs_of_models_are_captured_in_one_graph():
             assert list(plain) == list(found) and list(plain.__dict__) == list(found.__dict__)
             assert weft.equal(plain.hidden, found.hidden) and found["hidden"] is found.hidden and found[0] is found.hidden
             assert plain.cache == found.cache and weft.equal(plain.states[1], found.states[1])
+
+
+class StoresNothing(collections.defaultdict):
+    def __setitem__(self, key, value):
+        pass
+
+
+class StoresTwice(collections.defaultdict):
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value * 2)
+
+
+class MissesItself(collections.defaultdict):
+    def __missing__(self, key):
+        return key, super().__missing__(key)
+
+
+@pytest.mark.parametrize("cls", [collections.defaultdict, StoresNothing, StoresTwice, MissesItself])
+@pytest.mark.parametrize("factory", [int, lambda: 3, None])
+def test_what_a_factory_makes_is_stored_as_the_object_stores(cls, factory):
+    def f(x, d):
+        try:
+            first = d["zz"]
+        except KeyError as e:
+            first = repr(e)
+        try:
+            second = d.__missing__("y")
+        except KeyError as e:
+            second = repr(e)
+        return x + 1, first, second, list(d.items()), "zz" in d
+
+    dicts = cls(factory, {"a": 1}), cls(factory, {"a": 1})
+    assert str(weft.compile(f)(weft.ones(1), dicts[1])) == str(f(weft.ones(1), dicts[0])) and dicts[0] == dicts[1]

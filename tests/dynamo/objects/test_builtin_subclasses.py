@@ -430,5 +430,6 @@ def test_what_a_factory_makes_is_stored_as_the_object_stores(cls, factory):
             second = repr(e)
         return x + 1, first, second, list(d.items()), "zz" in d
 
+    weft.compiler.reset()
     dicts = cls(factory, {"a": 1}), cls(factory, {"a": 1})
     assert str(weft.compile(f)(weft.ones(1), dicts[1])) == str(f(weft.ones(1), dicts[0])) and dicts[0] == dicts[1]

@@ -49,6 +49,7 @@ EXCEPTIONS: dict[str, str] = {
     "cumsum [int64 sizes]": "a vector of sums is stored twice, as results and for the row below; blocks of 64 to 4096 are alike",
     "softmax/with_dtype *": "eight float64 at a time: rotating sums and the exponential's constants do not fit the registers",
     "log_softmax/with_dtype *": "eight float64 at a time: rotating sums and the exponential's constants do not fit the registers",
+    "nn.functional.softmin/with_dtype *": "as softmax",
     "linalg.det [float32 sizes] backward": "repeated values are a singular matrix, whose gradient takes singular values; else 1.15",
     "nn.functional.grid_sample [float32 rows]*": "places outside: zeros are added at the border; 2.9 where all are inside",
     "nn.functional.bilinear [float32 rows]*": "rows of 3 and 4 elements, a sum each; of 10 and 12 it is 1.5",

@@ -25,6 +25,8 @@ PROMISED = {
         "im2col col2im pixel_shuffle. pixel_unshuffle. channel_shuffle.",
     "convolution":
         "convolution convolution_weight",
+    "covariance":
+        "cov. corrcoef.",
     "ctc":
         "ctc_loss ctc_loss_of ctc_alignments ctc_alignments_backward",
     "determinant":
@@ -178,8 +180,8 @@ PROMISED = {
         "clamp_min. clamp_min_. clamp_max. clamp_max_. clip=clamp. clip_=clamp_. masked_fill. masked_fill_. heaviside. "
         "heaviside_. heaviside_core xlogy. xlogy_. xlogy_core xlog1py_core special_xlog1py logaddexp_core "
         "logaddexp2_core logaddexp. logaddexp2. float_power. float_power_. ldexp. ldexp_. gcd. gcd_. lcm. lcm_. "
-        "nan_to_num. nan_to_num_. deg2rad. deg2rad_. rad2deg. rad2deg_. sinc. sinc_. sinc_core cross. linalg_cross cov. "
-        "corrcoef. renorm. renorm_. vander polygamma mvlgamma. mvlgamma_. i0. i0_. special_i0e. special_i1. special_i1e. "
+        "nan_to_num. nan_to_num_. deg2rad. deg2rad_. rad2deg. rad2deg_. sinc. sinc_. sinc_core cross. linalg_cross "
+        "renorm. renorm_. vander polygamma mvlgamma. mvlgamma_. i0. i0_. special_i0e. special_i1. special_i1e. "
         "special_digamma=digamma. special_psi=digamma. special_erf=erf. special_erfc=erfc. special_erfinv=erfinv. "
         "special_exp2=exp2. special_expit=sigmoid. special_expm1=expm1. special_gammaln=lgamma. special_i0=i0. "
         "special_modified_bessel_i0=i0. special_log1p=log1p. special_log_softmax=log_softmax. special_softmax=softmax. "

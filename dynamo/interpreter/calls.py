@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from _operator import pos
 from typing import Any
 
 from dynamo.breaks import Raised
@@ -220,11 +221,7 @@ def call_intrinsic_1(frame, inst):
             value = frame.values.iterator.stopped(frame, value).value
         frame.push(value)
     elif inst.arg == 5:
-        import _operator as operator
-
-        from dynamo.interpreter.operators import unary
-
-        frame.push(unary(frame, operator.pos, frame.pop()))
+        frame.push(frame.ops.unary(frame, pos, frame.pop()))
     elif inst.arg == 6:
         list_to_tuple(frame, inst)
     else:

@@ -36,14 +36,29 @@ REPEATED = (str, bytes, bytearray, list, tuple, collections.deque)
 def binary(frame, op, a: Variable, b: Variable) -> Variable:
     """op(a, b) for a function of `operator`, in-place and comparing ones included."""
     row = ROWS[op]
-    result = _in_place(frame, row, a, b) if op is not row.function else None
-    if result is None:
+    if op is not row.function:
+        result = _in_place(frame, row, a, b)
+    else:
         result = compare(frame, op, a, b) if row.is_comparison else compute(frame, row, a, b)
     if result is not None:
         return result
     if op in (operator.eq, operator.ne):
         return boolean(same(frame, a, b) == (op is operator.eq))
-    raise refused(frame, op, a, b)
+    raise refused(frame, op, *(_in_words(frame, row, v) for v in (a, b)))
+
+
+def _in_words(frame, row: Operator, v: Variable) -> Variable:
+    """What stands for an operand where Python is asked for the words: what a program says of the operator is not asked again."""
+    cls = v.python_type()
+    names = (row.dunder, row.reflected) if row.is_comparison else (row.dunder, row.reflected, row.inplace_dunder)
+    said = [name for name in names if is_said(frame, cls, name)]
+    if not said:
+        return v
+    body = dict.fromkeys(said, lambda *operands: NotImplemented)
+    try:
+        return ConstantVariable(type(v.type_name(), tuple(frame.world.c_bases(cls)[:1]), body)())
+    except TypeError:  # a class that makes no objects of nothing
+        raise v.unsupported(f"operator {row.symbol}") from None
 
 
 def compute(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
@@ -61,32 +76,41 @@ def compute(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
 
 
 def _in_place(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
-    """The in-place method; of a sequence of C after what programs say of the operator itself, for it is none of numbers."""
-    left, right, look = a.python_type(), b.python_type(), frame.world.on_class
-    if row.function not in JOINING or not issubclass(left, REPEATED):
-        return a.binary(frame, row.inplace, b)
-    if not frame.world.lacks(left, row.inplace_dunder):
-        inherits = row.function is operator.add and left not in REPEATED  # (whose `+=` of numbers is list.__iadd__)
-        if inherits or not isinstance(look(left, row.inplace_dunder), SLOT):
-            return a.binary(frame, row.inplace, b)
-    asked = [lambda: a.binary(frame, row.function, b)] if not isinstance(look(left, row.dunder), SLOT) else []
-    if not frame.world.lacks(right, row.reflected) and not isinstance(look(right, row.reflected), SLOT):
-        of_subclass = right is not left and issubclass(right, left)
-        asked.insert(0 if of_subclass else len(asked), lambda: b.reflected(frame, row.function, a))
-    for ask in asked:
+    """The in-place method, then the operator; a sequence of C asks first what programs say of that, for it is none of numbers."""
+    left, right = a.python_type(), b.python_type()
+    plain, of_numbers = lambda: a.binary(frame, row.function, b), lambda: b.reflected(frame, row.function, a)
+    joins = row.function in JOINING and issubclass(left, REPEATED) and not _says_in_place(frame, row, left)
+    own, other = joins and is_said(frame, left, row.dunder), joins and is_said(frame, right, row.reflected)
+    if not own and not other:
+        result = a.binary(frame, row.inplace, b)
+        return compute(frame, row, a, b) if result is None else result
+    asked = [ask for ask, said in ((plain, own), (of_numbers, other)) if said]
+    if right is not left and issubclass(right, left):
+        asked.reverse()
+    asked.append(lambda: a.binary(frame, row.inplace, b))
+    for ask in asked if own else (*asked, plain):
         if (result := ask()) is not None:
             return result
-    return a.binary(frame, row.inplace, b)
+    return None
+
+
+def _says_in_place(frame, row: Operator, cls: type) -> bool:
+    """Whether a class of sequences has an in-place method of numbers: its own, or a class of Python list.__iadd__."""
+    inherits = row.function is operator.add and cls not in REPEATED and not frame.world.lacks(cls, row.inplace_dunder)
+    return inherits or is_said(frame, cls, row.inplace_dunder)
+
+
+def is_said(frame, cls: type, name: str) -> bool:
+    """Whether a class has a special method that is no slot of C."""
+    return not frame.world.lacks(cls, name) and not isinstance(frame.world.on_class(cls, name), SLOT)
 
 
 def _answers(frame, row: Operator, a: Variable, b: Variable) -> bool:
     """Whether an object of a program's class answers before a sequence is repeated or joined: which is no product and no sum, and
     comes last."""
     left, right = a.python_type(), b.python_type()
-    if row.function not in JOINING or not issubclass(left, REPEATED) or frame.world.lacks(right, row.reflected):
-        return False
-    look = frame.world.on_class
-    return not isinstance(look(right, row.reflected), SLOT) and isinstance(look(left, row.dunder), SLOT)
+    joins = row.function in JOINING and issubclass(left, REPEATED) and not is_said(frame, left, row.dunder)
+    return joins and is_said(frame, right, row.reflected)
 
 
 def compare(frame, op, a: Variable, b: Variable) -> Variable | None:

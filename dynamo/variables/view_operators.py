@@ -14,15 +14,11 @@ def combined(frame, op, left: Variable, right: Variable) -> Variable:
     """left op right, of which one is such a view."""
     if op is operator.and_:
         return common(frame, left, right)
-    if op is operator.xor and is_items(left) and is_items(right):
-        return items_of_one(frame, left.mapping, right.mapping)  # type: ignore[attr-defined]
+    if op is operator.xor and isinstance(left, DictView) and isinstance(right, DictView) and left.kind == right.kind == "items":
+        return items_of_one(frame, left.mapping, right.mapping)
     made = frame.world.known(set).call(frame, [left.made_of() if isinstance(left, DictView) else left], {})
     made.method(frame, UPDATES[op], [right], {})
     return made
-
-
-def is_items(value: Variable) -> bool:
-    return isinstance(value, DictView) and value.kind == "items"
 
 
 def common(frame, left: Variable, right: Variable) -> Variable:

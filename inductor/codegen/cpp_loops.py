@@ -18,7 +18,7 @@ from inductor.ir.flat_rows import flat_rows
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Stage, Statement, Store
 from inductor.ir.narrow import narrowed
-from inductor.ir.nodes import Node, loads, walk
+from inductor.ir.nodes import HALF, Node, loads, walk
 from inductor.ir.segments import segments
 
 POINT_BLOCK = 8192  # elements of the vector axis in a unit
@@ -412,13 +412,14 @@ class NestWriter(FlatWriter, AsideWriter):
         return apart and as_it_is and along and run >= SHORTEST_COPY and not self.streams(s)
 
     def is_fill(self, s: Statement) -> bool:
-        """Whether a store puts one byte into all elements, of which a register of other lanes has a quarter (the zeros of isnan of
-        integers: 130 kB in 2 us instead of 5)."""
+        """Whether a store puts one number of a byte or two into all elements, which leave part of a register empty where lanes are
+        those of other dtypes (the zeros of isnan of integers: 130 kB in 2 us instead of 5)."""
         if not isinstance(s, Store) or self.plan.mode != "point" or self.tiled is not None or s.value.kind != "const":
             return False
         alone = sum(isinstance(x, Store) and x.buffer == s.buffer for x in self.nest.statements) == 1
         read = {n.buffer for stage in self.nest.stages for n in loads(values_of(stage))}
-        return ITEMSIZE[s.dtype] == 1 and alone and s.buffer not in read and self.runs_along(s.index)
+        whole = s.dtype not in HALF and ITEMSIZE[s.dtype] <= 2
+        return whole and alone and s.buffer not in read and self.runs_along(s.index)
 
     # ---- statements
 

@@ -385,14 +385,16 @@ W_INLINE void w_fence() {
   __builtin_ia32_sfence();
 #endif
 }
-// n elements of one byte.
-template <class T> W_INLINE void w_fill(T *to, signed char x, long n) {
-  static_assert(sizeof(T) == 1, "bytes");
-  typedef signed char V __attribute__((vector_size(64), aligned(1), may_alias));
-  signed char *const p = (signed char *)to;
+// n elements of one or two bytes.
+template <class T> W_INLINE void w_fill(T *to, int number, long n) {
+  static_assert(sizeof(T) <= 2, "a number of a byte or two");
+  typedef short V __attribute__((vector_size(64), aligned(1), may_alias));
+  const V v = V{} + (short)(sizeof(T) == 1 ? (number & 255) * 257 : number);
+  char *const p = (char *)to;
+  const long bytes = n * (long)sizeof(T);
   long i = 0;
-  for (; i + 64 <= n; i += 64) *(V *)(p + i) = V{} + x;
-  for (; i < n; i++) p[i] = x;
+  for (; i + 64 <= bytes; i += 64) *(V *)(p + i) = v;
+  if (i < bytes) __builtin_memcpy(p + i, &v, (unsigned long)(bytes - i));
 }
 // n elements of memory as they are; none if n is negative. (memmove: the loader takes the oldest memcpy for a library that
 // was not linked with libc, and glibc's oldest is the slow one.)

@@ -120,3 +120,66 @@ def test_a_program_may_replace_functions_of_operator(monkeypatch):
 
     monkeypatch.setattr(operator, "add", lambda a, b: 1 / 0)
     assert str(weft.compile(f, fullgraph=True)(weft.ones(2), [1, 2, 3])) == str(f(weft.ones(2), [1, 2, 3]))
+
+
+class Told:
+    """Knows no operand, and notes that it was asked."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def __add__(self, other):
+        self.log.append("add")
+        return NotImplemented
+
+    def __radd__(self, other):
+        self.log.append("radd")
+        return NotImplemented
+
+    def __rmul__(self, other):
+        self.log.append("rmul")
+        return NotImplemented
+
+    def __lt__(self, other):
+        self.log.append("lt")
+        return NotImplemented
+
+
+class ToldList(list):
+    log: list
+
+    def __mul__(self, other):
+        self.log.append("mul")
+        return NotImplemented
+
+    def __iadd__(self, other):
+        self.log.append("iadd")
+        return NotImplemented
+
+
+@pytest.mark.parametrize("f", [repeat_in_place, join_in_place, repeat, join, lambda x, s, n: (x, s < n)])
+@pytest.mark.parametrize("caught", [False, True])
+def test_who_refuses_is_asked_once(f, caught):
+    def refused(x, s, n):
+        try:
+            return f(x, s, n)
+        except TypeError as e:
+            return x, str(e)
+
+    operands = (
+        lambda told, listed: (told, told),
+        lambda told, listed: (told, 1),
+        lambda told, listed: (1, told),
+        lambda told, listed: ([1], told),
+        lambda told, listed: ("a", told),
+        lambda told, listed: (listed, told),
+    )
+    for make in operands:
+        shown_by = []
+        for how in (lambda f: f, weft.compile):
+            weft.compiler.reset()
+            log: list = []
+            listed = ToldList([1])
+            listed.log = log
+            shown_by.append((shown(how(refused if caught else f), *make(Told(log), listed)), log))
+        assert shown_by[0] == shown_by[1], make

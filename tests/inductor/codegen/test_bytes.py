@@ -25,7 +25,7 @@ def test_where_by_bytes():
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 8191, 8193, 70001])
-def test_one_byte_everywhere(n):
+def test_one_number_everywhere(n):
     x = weft.arange(n)
     weft.compiler.reset()
     for f in (
@@ -33,6 +33,9 @@ def test_one_byte_everywhere(n):
         lambda x: weft.isreal(x),
         lambda x: weft.full_like(x, -7, dtype=weft.int8),
         lambda x: weft.full_like(x, 250, dtype=weft.uint8),
+        lambda x: weft.full_like(x, -30001, dtype=weft.int16),
+        lambda x: weft.full_like(x, -8.5, dtype=weft.bfloat16),
+        lambda x: weft.zeros_like(x, dtype=weft.float16),
         lambda x: weft.cat([weft.isnan(x), x > 3, weft.isreal(x)]),
     ):
         got, want = weft.compile(f)(x), f(x)

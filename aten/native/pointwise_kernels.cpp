@@ -231,6 +231,7 @@ PyObject *neg_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   WeftTensor *out = nargs == 2 ? plain(args[0]) : nullptr, *x = out ? plain(args[1]) : nullptr;
   const int dtype = x ? WEFT_DTYPE(x) : -1;
   if ((dtype != WEFT_COMPLEX64 && dtype != WEFT_COMPLEX128) || dtype != WEFT_DTYPE(out)) return not_for_these();
+  if (!real_loop<float>(WEFT_NEG)) return not_for_these();  // (a processor without vectors)
   Loop loop(WEFT_NDIM(out), out->sizes);
   loop.add(x);
   loop.add(out);

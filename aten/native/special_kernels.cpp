@@ -128,6 +128,7 @@ template <Block block> PyObject *special_kernel(PyObject *, PyObject *const *arg
   WeftTensor *out = nargs == 2 ? plain(args[0]) : nullptr, *x = out ? plain(args[1]) : nullptr;
   const int dtype = x ? WEFT_DTYPE(x) : -1;
   if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || dtype != WEFT_DTYPE(out)) return not_for_these();
+  if (!weft_kernels.pointwise[WEFT_EXP][WEFT_FLOAT64]) return not_for_these();  // a processor without vectors has no loops at all
   if (WEFT_NDIM(x) != WEFT_NDIM(out) || !std::equal(x->sizes, x->sizes + WEFT_NDIM(x), out->sizes)) return not_for_these();
   Loop loop(WEFT_NDIM(out), out->sizes);
   loop.add(x);

@@ -416,6 +416,8 @@ PyObject *unfold_backward_kernel(PyObject *, PyObject *const *args, Py_ssize_t n
   const int n = WEFT_NDIM(out), dtype = WEFT_DTYPE(out);
   if (!n || dim < 0 || dim >= n || WEFT_NDIM(g) != n + 1 || (dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || WEFT_DTYPE(g) != dtype) return not_for_these();
   if (g->sizes[n] != size || g->sizes[dim] < size || (g->sizes[dim] - 1) * step + size > out->sizes[dim]) return not_for_these();
+  const WeftLoop add = weft_kernels.pointwise[WEFT_ADD][dtype];
+  if (!add) return not_for_these();  // (a processor without vectors)
   if (out->numel) memset(weft_data(out), 0, (size_t)(out->numel * weft_itemsize(dtype)));
   if (!g->numel) return written();
   int64_t strides[WEFT_MAX_NDIM], inner = 1;
@@ -439,7 +441,7 @@ PyObject *unfold_backward_kernel(PyObject *, PyObject *const *args, Py_ssize_t n
     loop.add(as_tensor(to.get()));
     loop.add(as_tensor(from.get()));
     loop.add(as_tensor(to.get()));
-    loop.run(weft_kernels.pointwise[WEFT_ADD][dtype], nullptr);
+    loop.run(add, nullptr);
   }
   return written();
 }

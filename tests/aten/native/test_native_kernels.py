@@ -1,5 +1,9 @@
 """A native kernel gives what the op's NumPy kernel gives, and leaves to it what it has no loop for."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -88,3 +92,27 @@ def test_an_index_out_of_range_is_the_kernels_to_word(name):
     for _ in range(8):  # replayed too
         with pytest.raises((IndexError, RuntimeError)):
             op(*args[:5], include_self=True) if name == "scatter_reduce" else op(*args)
+
+
+WITHOUT_VECTORS = """
+import sys
+from aten import _native
+from aten.op import registry
+from tests.aten.native.kernel_calls import CALLS, results
+assert _native._use_kernels(0) == "none"
+for name in sorted(_native.native_kernels().keys() & CALLS.keys()):
+    op = registry[name]
+    for dtype in sys.argv[1:]:
+        for args in CALLS[name](name, dtype):
+            print(name, dtype, flush=True)  # the last one is what the process died of
+            try:
+                op.native_fn(*(() if "dynamic" in op.tags else (results(op, args),)), *args)
+            except (RuntimeError, NotImplementedError):
+                pass  # the op has no results of this dtype
+"""
+
+
+def test_a_processor_without_vectors_has_no_loops_and_no_kernel_needs_one():
+    command = [sys.executable, "-c", WITHOUT_VECTORS, *DTYPES]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[3])
+    assert done.returncode == 0, f"{done.returncode} after {done.stdout[-200:]} {done.stderr[-2000:]}"

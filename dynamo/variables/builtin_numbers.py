@@ -102,18 +102,34 @@ def pow_(frame, base, exp, mod=NONE):
 def divmod_(frame, a, b, /):
     if isinstance(a, ConstantVariable) and isinstance(b, ConstantVariable):
         return literal(frame, run_python(frame, divmod, a.value, b.value))
-    if isinstance(a, SymbolicVariable) or isinstance(b, SymbolicVariable):
+    if _is_real(a) and _is_real(b):
         if float in (a.python_type(), b.python_type()) and not b.truth(frame):
             return literal(frame, run_python(frame, divmod, plain(a), plain(b)))
         parts = [frame.ops.binary(frame, op, a, b) for op in (operator.floordiv, operator.mod)]
         return frame.values.tuple_(parts)
-    for one, name, other in ((a, "__divmod__", b), (b, "__rdivmod__", a)):
-        if frame.world.lacks(one.python_type(), name) or isinstance(one, ConstantVariable):
+    for one, name, other in _asked_of_both(frame, a, b, "__divmod__", "__rdivmod__"):
+        if frame.world.lacks(one.python_type(), name) or isinstance(one, (ConstantVariable, SymbolicVariable)):
             continue
         result = one.method(frame, name, [other], {})
         if not (isinstance(result, ConstantVariable) and result.value is NotImplemented):
             return result
     raise frame.ops.refused(frame, divmod, a, b)
+
+
+def _is_real(number: Variable) -> bool:
+    return isinstance(number, SymbolicVariable) or (
+        isinstance(number, ConstantVariable) and type(number.value) in (int, float, bool)
+    )
+
+
+def _asked_of_both(frame, a, b, name: str, reflected: str) -> list[tuple]:
+    """Who is asked: the left operand first, unless the right one is of a subclass with a method of its own; one class once."""
+    left, right = a.python_type(), b.python_type()
+    asked = [(a, name, b), (b, reflected, a)]
+    if left is right:
+        return asked[:1]
+    look = frame.world.on_class
+    return asked[::-1] if issubclass(right, left) and look(right, reflected) is not look(left, reflected) else asked
 
 
 for _function in (ord, chr, bin, hex, oct):

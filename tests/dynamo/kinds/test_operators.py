@@ -2,6 +2,7 @@
 
 import collections
 import operator
+from fractions import Fraction
 
 import pytest
 
@@ -91,6 +92,65 @@ def test_numbers_that_are_symbols():
     alike(
         f, (weft.ones(2), 3, 1.5), (weft.ones(2), 4, 2.25), (weft.ones(2), 5, -3.5), (weft.ones(2), 6, -0.0), (weft.ones(2), 6, 0.0)
     )
+
+
+class Word(str):
+    pass
+
+
+class Share(int):
+    def __rdivmod__(self, other):
+        return "shares", int(other)
+
+    def __rfloordiv__(self, other):
+        return "floor"
+
+
+class OnlyRight:
+    def __rdivmod__(self, other):
+        return "right", other
+
+
+class Wider(OnlyRight):
+    def __divmod__(self, other):
+        return NotImplemented
+
+    def __rdivmod__(self, other):
+        return "wider", type(other).__name__
+
+
+def test_divmod_of_symbols_beside_others():
+    def f(x, n, v, word):
+        said = []
+        pairs = (
+            (word, n),
+            (n, word),
+            (Share(3), n),
+            (n, Share(3)),
+            (n, OnlyRight()),
+            (v, Wider()),
+            (n, v),
+            (v, n),
+            (n, 1j),
+            (n, "a"),
+        )
+        for a, b in (
+            *pairs,
+            (n, 1j),
+            (n, "a"),
+            (OnlyRight(), OnlyRight()),
+            (OnlyRight(), Wider()),
+            (Wider(), Wider()),
+            (Fraction(1, 2), n),
+            (x, n),
+        ):
+            try:
+                said.append(divmod(a, b))
+            except (TypeError, ZeroDivisionError) as e:
+                said.append((type(e).__name__, str(e)))
+        return x + 1, said
+
+    alike(f, *((weft.ones(2), n, v, Word("a")) for n, v in ((1, 1.5), (2, 2.5), (7, -3.25), (0, 0.0))))
 
 
 def test_division_by_a_symbol_that_is_zero():

@@ -68,6 +68,8 @@ typedef struct WeftKernels {
   WeftLoop where[WEFT_NUM_DTYPES];                         // args: bool condition, input, other, out
   WeftLoop cast[WEFT_NUM_DTYPES][WEFT_NUM_DTYPES]; // [from][to]; of one dtype: copy
   WeftLoop copy[WEFT_NUM_ITEMS];                   // args: in, out
+  // Rows of 4 to 2,048 adjacent bytes each; memory that is read is not written.
+  void (*copy_rows)(const char *from, intptr_t from_step, char *to, intptr_t to_step, int64_t rows, int64_t bytes);
   WeftTranspose transpose[WEFT_NUM_ITEMS];
   WeftPhiloxRun philox_run;
   WeftPhiloxFloats philox_uniform, philox_normal;

@@ -12,6 +12,7 @@ namespace weft {
 constexpr int64_t kGrain = 16384;     // elements worth a thread
 constexpr int64_t kRelease = 65536;   // elements worth giving up the GIL
 constexpr int64_t kTiled = 1024;      // elements worth tiles
+constexpr int64_t kLongestCopy = 2048;  // bytes of a row that is copied without the C library
 
 void Loop::add(const WeftTensor *t) {
   Operand &o = operands_[n_++];
@@ -57,6 +58,7 @@ struct LoopJob {
   const Loop *loop;
   WeftLoop body;
   void *data;
+  int64_t copied;  // bytes of a row where rows are copied by registers
 
   static void inner(void *ctx, int64_t begin, int64_t end, int64_t) {
     LoopJob *job = static_cast<LoopJob *>(ctx);
@@ -90,7 +92,10 @@ struct LoopJob {
     }
     for (int64_t i = begin; i < end;) {
       const int64_t rows = std::min(end - i, l.extents_[last - 1] - at[last - 1]);
-      for (int64_t row = 0; row < rows; row++) {
+      if (N == 2 && job->copied) {
+        weft_kernels.copy_rows(args[0], down[0], args[N - 1], down[N - 1], rows, job->copied);
+        for (int p = 0; p < N; p++) args[p] += rows * down[p];
+      } else for (int64_t row = 0; row < rows; row++) {
         char *now[N];
         for (int p = 0; p < N; p++) now[p] = args[p], args[p] += down[p];
         body(now, &n, steps, job->data);
@@ -195,6 +200,21 @@ void Loop::widen_items(WeftLoop *body) {
   ndim_--;
 }
 
+// The bytes of a row of adjacent items that are copied; 0 where the loop does something else or rows are long enough for the C library.
+int64_t Loop::copied_bytes(WeftLoop body) const {
+  const Operand &in = operands_[0], &out = operands_[1];
+  const int64_t item = in.item, last = ndim_ - 1, bytes = extents_[last] * item;
+  if (n_ != 2 || item == 0 || item != out.item || in.steps[last] != item || out.steps[last] != item || bytes < 4 || bytes > kLongestCopy) return 0;
+  if (body != weft_kernels.copy[__builtin_ctzll((unsigned long long)item)] || !weft_kernels.copy_rows) return 0;
+  const char *low[2], *high[2];
+  for (int p = 0; p < 2; p++) {
+    low[p] = high[p] = operands_[p].data;
+    for (int d = 0; d < ndim_; d++) (operands_[p].steps[d] < 0 ? low[p] : high[p]) += operands_[p].steps[d] * (extents_[d] - 1);
+    high[p] += item;
+  }
+  return high[0] <= low[1] || high[1] <= low[0] ? bytes : 0;
+}
+
 void Loop::parallel(int64_t total, int64_t n, int64_t each, void (*part)(void *, int64_t, int64_t, int64_t), void *job) {
   if (total < 2 * kGrain) {
     part(job, 0, n, 0);
@@ -214,12 +234,12 @@ void Loop::run(WeftLoop body, void *data) {
     widen_items(&body);
     if (run_tiles(body, data, total)) return;
   }
-  LoopJob job = {this, body, data};
+  LoopJob job = {this, body, data, copied_bytes(body)};
   int64_t outer = 1, inner = extents_[ndim_ - 1];
   for (int i = 0; i < ndim_ - 1; i++) outer *= extents_[i];
   RowsJob rows = {this, body, data};
   if (outer == 1) parallel(total, inner, 1, LoopJob::inner, &job);
-  else if (RowsJob::pays(*this)) parallel(total, outer, inner, RowsJob::run, &rows);
+  else if (!job.copied && RowsJob::pays(*this)) parallel(total, outer, inner, RowsJob::run, &rows);
   else {
     static constexpr decltype(&LoopJob::inner) by_operands[kMaxOperands] = {LoopJob::outer<1>, LoopJob::outer<2>, LoopJob::outer<3>, LoopJob::outer<4>};
     parallel(total, outer, inner, by_operands[n_ - 1], &job);

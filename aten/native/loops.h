@@ -45,6 +45,7 @@ class Loop {
   friend struct TileJob;
   void collapse();
   void widen_items(WeftLoop *body);
+  int64_t copied_bytes(WeftLoop body) const;
   bool run_tiles(WeftLoop body, void *data, int64_t total);  // tiles.cpp; false: nothing to pack
   uint32_t scattered() const;
   int dimension_across(uint32_t packed) const;

@@ -93,6 +93,21 @@ template <class T> void copy(char **args, const intptr_t *count, const intptr_t 
   for (intptr_t i = 0; i < n; i++) memcpy(args[1] + i * steps[1], args[0] + i * steps[0], sizeof(T));
 }
 
+// The last register of a row may overlap the one before it.
+template <int kWidth> void rows_of(const char *from, intptr_t from_step, char *to, intptr_t to_step, int64_t rows, int64_t bytes) {
+  typedef uint8_t Run __attribute__((vector_size(kWidth), aligned(1), may_alias));
+  for (int64_t r = 0; r < rows; r++, from += from_step, to += to_step) {
+    int64_t i = 0;
+    for (; i + kWidth <= bytes; i += kWidth) *(Run *)(to + i) = *(const Run *)(from + i);
+    if (i < bytes) *(Run *)(to + bytes - kWidth) = *(const Run *)(from + bytes - kWidth);
+  }
+}
+
+void copy_rows(const char *from, intptr_t from_step, char *to, intptr_t to_step, int64_t rows, int64_t bytes) {
+  const auto run = bytes >= 64 ? rows_of<64> : bytes >= 32 ? rows_of<32> : bytes >= 16 ? rows_of<16> : bytes >= 8 ? rows_of<8> : rows_of<4>;
+  run(from, from_step, to, to_step, rows, bytes);
+}
+
 // Between half types and float32: whole registers.
 template <class From, class To> void convert(char **args, const intptr_t *n, const intptr_t *steps, void *data) {
   if (steps[0] != sizeof(typename From::Stored) || steps[1] != sizeof(typename To::Stored)) return cast<From, To>(args, n, steps, data);
@@ -185,5 +200,6 @@ void WEFT_FILL(cast)(WeftKernels *k) {
   k->copy[2] = copy<uint32_t>;
   k->copy[3] = copy<uint64_t>;
   k->copy[4] = copy<unsigned __int128>;
+  k->copy_rows = copy_rows;
   for (int d = 0; d <= WEFT_FLOAT64; d++) k->cast[d][d] = k->copy[__builtin_ctz((unsigned)weft_itemsize(d))];
 }

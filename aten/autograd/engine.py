@@ -304,8 +304,8 @@ def grad(
     outs, ins = _as_tuple(outputs), _as_tuple(inputs)
     if not ins:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    sparse = [hasattr(type(t), "_gradient") for t in ins]
-    if any(sparse):  # autograd goes through their values
+    others = {*map(type, ins)} - _PLAIN
+    if others and any(sparse := [hasattr(type(t), "_gradient") for t in ins]):  # autograd goes through their values
         values = tuple([t._val if of_values else t for t, of_values in zip(ins, sparse)])
         found = grad(
             outputs, values, grad_outputs, retain_graph, create_graph,
@@ -315,6 +315,11 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     keep = create_graph if retain_graph is None else retain_graph
+    if not (is_grads_batched or materialize_grads):
+        found = walk(outs, _seeds(outs, grad_outputs), keep, create_graph, ins, False)
+        if not allow_unused:
+            _check_used(found)
+        return found
     batch: list[int] = []
     if is_grads_batched:
         seeds = _as_tuple(grad_outputs)
@@ -322,12 +327,11 @@ def grad(
         _check_batched(outs, seeds)
         found = _batched_walk(outs, seeds, keep, create_graph, ins)
     else:
-        if materialize_grads:
-            outs, grad_outputs = _differentiable_only(outs, grad_outputs)
+        outs, grad_outputs = _differentiable_only(outs, grad_outputs)
         wanted = [i for i, t in enumerate(ins) if is_edge(t) or t.requires_grad]
         if not outs:
             found = (None,) * len(ins)
-        elif materialize_grads and len(wanted) < len(ins):
+        elif len(wanted) < len(ins):
             part = walk(outs, _seeds(outs, grad_outputs), keep, create_graph, tuple(ins[i] for i in wanted), False)
             found = tuple(part[wanted.index(i)] if i in wanted else None for i in range(len(ins)))
         else:
@@ -336,12 +340,20 @@ def grad(
         if any(is_edge(t) and g is None for t, g in zip(ins, found)):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return tuple(t.detach().new_zeros([*batch, *t.shape]) if g is None else g for t, g in zip(ins, found))
-    if not allow_unused and any(g is None for g in found):
+    if not allow_unused:
+        _check_used(found)
+    return found
+
+
+_PLAIN = {Tensor}
+
+
+def _check_used(found: tuple[Any, ...]) -> None:
+    if any(g is None for g in found):
         raise RuntimeError(
             "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
             "the desired behavior."
         )
-    return found
 
 
 def _differentiable_only(outs: tuple[Any, ...], seeds: Any) -> tuple[tuple[Any, ...], Any]:

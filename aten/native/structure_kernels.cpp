@@ -103,25 +103,32 @@ struct Padding {
   }
 };
 
-// A few bytes, for which a call of memcpy takes longer than the copy.
-inline void copy_few(char *to, const char *from, size_t n) {
-  const auto pieces = [&](auto piece) {  // the last one ends with the bytes
-    for (size_t i = 0; i + sizeof piece < n; i += sizeof piece) memcpy(&piece, from + i, sizeof piece), memcpy(to + i, &piece, sizeof piece);
-    memcpy(&piece, from + n - sizeof piece, sizeof piece), memcpy(to + n - sizeof piece, &piece, sizeof piece);
-  };
-  if (n >= 16) pieces(Sixteen());
-  else if (n >= 8) pieces(uint64_t());
-  else if (n >= 4) pieces(uint32_t());
-  else
-    for (size_t i = 0; i < n; i++) to[i] = from[i];
-}
-constexpr int64_t kFewBytes = 128;
-
 struct PadJob {
   Padding p;
   const char *in;
   char *out;
   char value[16];
+
+  static constexpr int64_t kFewBytes = 2048;
+  struct Middle {
+    int64_t first, last, from;
+  };
+
+  // Rows [y, y_end) where the plain one's rows are copied together, and what lies between two of them is filled at once.
+  template <class T> void framed_rows(const T *plane, int64_t y, int64_t y_end, T fill, const Middle &m, T *to) const {
+    const int d = p.ndim - 1;
+    const int64_t n = p.wide[d], gap = n - m.last + m.first, step = d ? p.steps[d - 1] : 0, above = d ? p.before[d - 1] : 0;
+    T *end = to + (y_end - y) * n;
+    const int64_t begin = std::clamp(above, y, y_end), inside_end = d ? std::clamp(above + p.sizes[d - 1], begin, y_end) : y_end;
+    if (!plane || begin == inside_end) return std::fill(to, end, fill);
+    T *inside = to + (begin - y) * n, *last_row = to + (inside_end - 1 - y) * n;
+    std::fill(to, inside + m.first, fill);
+    weft_kernels.copy_rows(reinterpret_cast<const char *>(plane + (begin - above) * step + m.from), step * (intptr_t)sizeof(T),
+                           reinterpret_cast<char *>(inside + m.first), n * (intptr_t)sizeof(T), inside_end - begin, (m.last - m.first) * (int64_t)sizeof(T));
+    for (T *row = inside; gap && row < last_row; row += n)
+      for (int64_t i = 0; i < gap; i++) row[m.last + i] = fill;
+    std::fill(last_row + m.last, end, fill);
+  }
 
   // Rows [y, y_end) of a plane of the padded tensor that begins at `plane` in the plain one (NULL: outside of it).
   template <class T> void plane_rows(const T *plane, int64_t y, int64_t y_end, const int64_t *border, T *to) const {
@@ -131,19 +138,16 @@ struct PadJob {
     p.middle(&first, &last, &from);
     T fill;
     memcpy(&fill, value, sizeof fill);
-    const bool short_rows = p.mode == PAD_CONSTANT && step == 1 && last > first && n * (int64_t)sizeof(T) <= kFewBytes;
-    if (short_rows) std::fill(to, to + (y_end - y) * n, fill);  // of all rows at once
+    const int64_t bytes = (last - first) * (int64_t)sizeof(T);
+    if (p.mode == PAD_CONSTANT && step == 1 && bytes >= 4 && bytes <= kFewBytes && weft_kernels.copy_rows)
+      return framed_rows(plane, y, y_end, fill, {first, last, from}, to);
     for (; y < y_end; y++, to += n) {
       const int64_t place = !d ? 0 : shown_at(p.mode, y - p.before[d - 1], p.sizes[d - 1]);
       if (!plane || place < 0) {
-        if (!short_rows) std::fill(to, to + n, fill);
+        std::fill(to, to + n, fill);
         continue;
       }
       const T *row = plane + (d ? place * p.steps[d - 1] : 0);
-      if (short_rows) {
-        copy_few(reinterpret_cast<char *>(to + first), reinterpret_cast<const char *>(row + from), (size_t)(last - first) * sizeof(T));
-        continue;
-      }
       if (p.mode == PAD_CONSTANT) {
         std::fill(to, to + first, fill);
         std::fill(to + last, to + n, fill);

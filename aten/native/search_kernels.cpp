@@ -12,33 +12,49 @@ namespace weft {
 
 namespace {
 
-// Rows in ascending order, NaN at their end.
-template <class T> inline bool before(T a, T b) {
-  if constexpr (std::is_floating_point<T>::value) return a < b || (b != b && a == a);
-  else return a < b;
-}
-
 struct SearchJob {
   const char *rows, *x;
   char *out;
   int64_t n, each;  // of a row; values that are looked for in it
   bool right, narrow;
 
+  // The first element of the row that does not stand before each of N values, NaN behind all numbers: no branch on what is found, and
+  // the values' reads of memory do not wait for each other.
+  template <class T, int N, bool kRight> void find(const T *row, const T *x, int64_t i) const {
+    const T *low[N];
+    T value[N];
+    const auto further = [&](int k, const T *at) { return kRight ? *at <= value[k] : *at < value[k]; };
+#pragma GCC unroll 8
+    for (int k = 0; k < N; k++) low[k] = row, value[k] = x[k];
+    int64_t left = n;
+    for (; left > 1; left -= left / 2) {
+      const int64_t half = left / 2;
+#pragma GCC unroll 8
+      for (int k = 0; k < N; k++) low[k] += half & -(int64_t)further(k, low[k] + half - 1);
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < N; k++) {
+      int64_t at = low[k] - row + (left && further(k, low[k]));
+      if (value[k] != value[k]) at = kRight ? n : std::partition_point(row, row + n, [](T v) { return v == v; }) - row;
+      if (narrow) reinterpret_cast<int32_t *>(out)[i + k] = (int32_t)at;
+      else reinterpret_cast<int64_t *>(out)[i + k] = at;
+    }
+  }
+
+  template <class T, bool kRight> void search(int64_t begin, int64_t end) const {
+    constexpr int kTogether = 8;  // (their places stay in registers)
+    for (int64_t i = begin; i < end;) {
+      const T *row = reinterpret_cast<const T *>(rows) + i / each * n, *values = reinterpret_cast<const T *>(x);
+      const int64_t stop = std::min(end, (i / each + 1) * each);
+      for (; i + kTogether <= stop; i += kTogether) find<T, kTogether, kRight>(row, values + i, i);
+      for (; i < stop; i++) find<T, 1, kRight>(row, values + i, i);
+    }
+  }
+
   template <class T> static void run(void *context, int64_t begin, int64_t end, int64_t) {
     const SearchJob &job = *static_cast<SearchJob *>(context);
-    for (int64_t i = begin; i < end; i++) {
-      const T *row = reinterpret_cast<const T *>(job.rows) + i / job.each * job.n;
-      const T x = reinterpret_cast<const T *>(job.x)[i];
-      const T *low = row;
-      for (int64_t n = job.n; n > 0;) {  // the first that does not stand before: no branch on what is found
-        const int64_t half = n / 2;
-        const bool further = job.right ? !before(x, low[half]) : before(low[half], x);
-        low += further ? half + 1 : 0;
-        n = further ? n - half - 1 : half;
-      }
-      if (job.narrow) reinterpret_cast<int32_t *>(job.out)[i] = (int32_t)(low - row);
-      else reinterpret_cast<int64_t *>(job.out)[i] = low - row;
-    }
+    if (job.right) job.search<T, true>(begin, end);
+    else job.search<T, false>(begin, end);
   }
 };
 

@@ -437,6 +437,44 @@ bool arg_extremes(WeftTensor *x, int dim, bool least, int64_t *to) {
 
 namespace {
 
+// Both extremes of all elements in one pass, by blocks as `reduce_row`.
+struct ExtremesJob {
+  WeftExtremesRow row;
+  const char *in;
+  int64_t n;
+  int item;
+  char *least, *most;
+
+  static void run(void *context, int64_t begin, int64_t end, int64_t) {
+    const ExtremesJob &job = *static_cast<ExtremesJob *>(context);
+    for (int64_t i = begin; i < end; i++)
+      job.row(std::min(kBlock, job.n - i * kBlock), job.in + i * kBlock * job.item, job.least + i * job.item, job.most + i * job.item);
+  }
+};
+
+template <class T> void extremes(WeftExtremesRow row, const WeftTensor *x, char *least, char *most) {
+  if (x->numel < 2 * kBlock) return row(x->numel, weft_data(x), least, most);
+  const int64_t blocks = (x->numel + kBlock - 1) / kBlock, whole = x->numel / kBlock;
+  std::vector<T> low((size_t)blocks), high((size_t)blocks);
+  ExtremesJob job = {row, weft_data(x), x->numel, (int)sizeof(T), reinterpret_cast<char *>(low.data()), reinterpret_cast<char *>(high.data())};
+  Loop::parallel(x->numel, blocks, kBlock, ExtremesJob::run, &job);
+  *reinterpret_cast<T *>(least) = join_blocks(WEFT_REDUCE_MIN, low.data(), whole, blocks > whole);
+  *reinterpret_cast<T *>(most) = join_blocks(WEFT_REDUCE_MAX, high.data(), whole, blocks > whole);
+}
+
+// aminmax(input, *, dim=None, keepdim=False) of all elements of float32 or float64
+PyObject *fast_aminmax(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  const int dtype = WEFT_DTYPE(x);
+  const WeftExtremesRow row = dtype == WEFT_FLOAT32 || dtype == WEFT_FLOAT64 ? weft_kernels.extremes_row[dtype] : nullptr;
+  if (!row || !call[1].none() || call.truth(2) || call.recording() || !(x->word & WEFT_WORD_CONTIGUOUS) || !x->numel) return UNHANDLED;
+  Ref out[2] = {Ref(empty(dtype, 0, nullptr, nullptr)), Ref(empty(dtype, 0, nullptr, nullptr))};
+  if (!out[0] || !out[1]) return nullptr;
+  (dtype == WEFT_FLOAT32 ? extremes<float> : extremes<double>)(row, x, weft_data(as_tensor(out[0].get())), weft_data(as_tensor(out[1].get())));
+  PyObject *results[2] = {out[0].get(), out[1].get()};
+  return named_results(call.op, results, 2);
+}
+
 // argmax(input, dim=None, keepdim=False); argmin: `code` 1
 PyObject *fast_arg_extreme(Call &call) {
   WeftTensor *x = call.tensor(0);
@@ -468,6 +506,7 @@ const RuleRow reduction_rules[] = {{"sum", fast_reduce, WEFT_REDUCE_SUM}, {"prod
                                    {"amin", fast_reduce, WEFT_REDUCE_MIN}, {"any", fast_reduce, WEFT_REDUCE_ANY}, {"all", fast_reduce, WEFT_REDUCE_ALL},
                                    {"mean", fast_reduce, CODE_MEAN}, {"argmax", fast_arg_extreme, 0}, {"argmin", fast_arg_extreme, 1},
                                    {"var", fast_var, 0}, {"var_mean", fast_var, 1}, {"logsumexp", fast_logsumexp}, {"equal", fast_equal}, {"norm", fast_norm},
-                                   {"linalg_vector_norm", fast_norm}, {"nansum", fast_nansum, WEFT_REDUCE_NANSUM}, {"count_nonzero", fast_count_nonzero}, {nullptr, nullptr}};
+                                   {"linalg_vector_norm", fast_norm}, {"nansum", fast_nansum, WEFT_REDUCE_NANSUM}, {"count_nonzero", fast_count_nonzero},
+                                   {"aminmax", fast_aminmax}, {nullptr, nullptr}};
 
 }  // namespace weft

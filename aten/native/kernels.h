@@ -31,6 +31,8 @@ enum WeftReduce {
 typedef void (*WeftReduceRow)(int64_t n, const char *in, int64_t stride, char *out);
 // `rows`: out[r] = row of the n items at in + r * row_stride, for r < count, the same bits; NULL: there is none for the dtype.
 typedef void (*WeftReduceRows)(int64_t count, int64_t n, const char *in, int64_t row_stride, int64_t stride, char *out);
+// The reduce_row of MIN and of MAX of n adjacent floats in one pass.
+typedef void (*WeftExtremesRow)(int64_t n, const char *in, char *least, char *most);
 typedef void (*WeftReduceColumn)(int64_t n, int64_t m, const char *in, int64_t stride, char *out);
 
 // rows of n contiguous items; strides between rows in bytes.
@@ -77,6 +79,7 @@ typedef struct WeftKernels {
   WeftReduceRow reduce_row[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftReduceRows reduce_rows[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftReduceColumn reduce_column[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
+  WeftExtremesRow extremes_row[WEFT_NUM_DTYPES];
   WeftSoftmax softmax[WEFT_NUM_DTYPES], log_softmax[WEFT_NUM_DTYPES];
   WeftSoftmaxBackward softmax_backward[WEFT_NUM_DTYPES], log_softmax_backward[WEFT_NUM_DTYPES];
   WeftLayerNorm layer_norm[WEFT_NUM_DTYPES];

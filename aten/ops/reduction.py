@@ -410,7 +410,7 @@ _max_or_min("max")
 _max_or_min("min")
 
 
-@composite("aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)")
+@composite("aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", native="reduction")
 def aminmax(input, dim, keepdim):
     """(amin, amax)."""
     dims = [] if dim is None else [dim]

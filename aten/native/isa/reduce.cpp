@@ -124,6 +124,46 @@ template <class D, class Op> void row(int64_t n, const char *in, int64_t stride,
   memcpy(out, &r, sizeof r);
 }
 
+// A whole chunk's least and greatest as `lanes_of` finds them, each element read once.
+template <class D> inline void extremes_of(const char *in, typename D::V *least, typename D::V *most) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes, registers = kRegisters<D>;
+  V low[registers], high[registers];
+#pragma GCC unroll 16
+  for (int r = 0; r < registers; r++) low[r] = V{} + Min::start<L>(), high[r] = V{} + Max::start<L>();
+  Nans<V> nans = {};
+  for (int64_t i = 0; i < WEFT_REDUCE_CHUNK; i += kWidth) {
+    V x[registers];
+#pragma GCC unroll 16
+    for (int r = 0; r < registers; r++) {
+      x[r] = D::load(in + (i + r * lanes) * item);
+      low[r] = Min::step(low[r], x[r]), high[r] = Max::step(high[r], x[r]);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < registers; r += 2) nans |= unordered(x[r], x[r + 1]);
+  }
+  *least = put_nan(fold_registers<Min, registers>(low), nans), *most = put_nan(fold_registers<Max, registers>(high), nans);
+}
+
+// The same bits as `row` of each.
+template <class D> void extremes_row(int64_t n, const char *in, char *least, char *most) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  constexpr int64_t chunk = WEFT_REDUCE_CHUNK, item = sizeof(typename D::Stored);
+  if (n < chunk) return row<D, Min>(n, in, item, least), row<D, Max>(n, in, item, most);
+  Cascade<Min, L> lows;
+  Cascade<Max, L> highs;
+  for (int64_t i = 0; i < n; i += chunk, in += chunk * item) {
+    V low, high;
+    if (n - i >= chunk) extremes_of<D>(in, &low, &high);
+    else low = lanes_of<D, Min, true>(in, item, n - i), high = lanes_of<D, Max, true>(in, item, n - i);
+    lows.add(fold<D, Min>(low)), highs.add(fold<D, Max>(high));
+  }
+  const L low = lows.finish(0), high = highs.finish(0);
+  memcpy(least, &low, sizeof low), memcpy(most, &high, sizeof high);
+}
+
 // Rows side by side: each is brought to one register, and as many as a register has lanes are folded together.
 template <class D, class Op> void rows(int64_t count, int64_t n, const char *in, int64_t row_stride, int64_t stride, char *out) {
   typedef typename D::V V;
@@ -413,6 +453,7 @@ template <class D> void fill_float(WeftKernels *k, int d) {
   k->reduce_rows[WEFT_REDUCE_MAX][d] = rows<D, Max>;
   k->reduce_row[WEFT_REDUCE_MIN][d] = row<D, Min>;
   k->reduce_rows[WEFT_REDUCE_MIN][d] = rows<D, Min>;
+  k->extremes_row[d] = extremes_row<D>;
   k->reduce_column[WEFT_REDUCE_SUM][d] = column<D, Sum>;
   k->reduce_column[WEFT_REDUCE_PROD][d] = column<D, Prod>;
   k->reduce_column[WEFT_REDUCE_MAX][d] = column<D, Max>;

@@ -38,8 +38,9 @@ def test_memory_outlives_whoever_made_it():
     assert b.tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("dtype", ["?", "u1", "i1", "i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16",
-                                   ml_dtypes.bfloat16])
+@pytest.mark.parametrize(
+    "dtype", ["?", "u1", "i1", "i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16", ml_dtypes.bfloat16]
+)
 def test_every_dtype_crosses(dtype):
     a = np.array([[0, 1, 2], [3, 4, 5]]).astype(dtype)
     t = from_numpy(a)
@@ -84,7 +85,7 @@ def test_dlpack_both_ways():
     assert from_dlpack(a.T).tolist() == a.T.tolist()
     assert t.__dlpack_device__() == (1, 0)
     capsule = t.__dlpack__()
-    del capsule                                 # nobody consumed it: its destructor frees the export
+    del capsule  # nobody consumed it: its destructor frees the export
 
 
 def test_buffer_protocol():
@@ -108,7 +109,7 @@ def test_numpy_of_a_tensor_that_requires_grad_is_refused():
 
 
 def test_the_allocator_reuses_blocks_and_counts():
-    _native.empty((1000, 1000))                 # warm
+    _native.empty((1000, 1000))  # warm
     before = _native.memory_stats()
     for _ in range(10):
         t = _native.empty((1000, 1000))
@@ -142,7 +143,7 @@ def test_tensors_die_with_their_last_reference():
     del t
     assert ref() is None
     t = tensor([1.0])
-    t.me = t                                    # a cycle through its dict
+    t.me = t  # a cycle through its dict
     ref = weakref.ref(t)
     del t
     gc.collect()

@@ -287,7 +287,8 @@ def _count(frame, start=ConstantVariable(0), step=ConstantVariable(1)) -> Variab
     for value in (start, step):
         if not issubclass(value.python_type(), (int, float, complex)):
             raise Unsupported(breaks.UNKNOWN_CALL, f"itertools.count of {value.describe()}")
-    if start.python_type() is bool:  # it counts ints
+    if start.python_type() is bool and issubclass(step.python_type(), int) and frame.ops.equals(frame, step, ConstantVariable(1)):
+        # by ones it counts in C, which has no bool
         start = frame.ops.unary(frame, operator.pos, start)
     return CountIterator(start, step)
 

@@ -1,4 +1,4 @@
-"""searchsorted beside NumPy: both sides, NaN and infinities in rows and values, rows of their own, lengths around what is searched together."""
+"""searchsorted beside NumPy: both sides, NaN, infinities, rows of their own, lengths around what is searched together."""
 
 import numpy as np
 import pytest

@@ -232,10 +232,15 @@ template <class D> inline typename D::V splat(const char *p) {
 }
 
 // How one operand of a loop is read: Contiguous, Same (one value for all).
+// An operand that is used several times is read once: a read that crosses lines costs two (memory of NumPy is often not aligned).
 template <class D> struct Contiguous {
   const char *p;
   Contiguous(const char *p, intptr_t) : p(p) {}
-  inline typename D::V full(int64_t i) const { return D::load(p + i * sizeof(typename D::Stored)); }
+  inline typename D::V full(int64_t i) const {
+    typename D::V v = D::load(p + i * sizeof(typename D::Stored));
+    if constexpr (std::is_floating_point<typename D::Stored>::value) asm("" : "+v"(v));
+    return v;
+  }
   inline typename D::V part(int64_t i, int64_t n) const { return load_part<D>(p + i * sizeof(typename D::Stored), n); }
 };
 template <class D> struct Same {

@@ -24,6 +24,7 @@ from dynamo.variables.base import METHOD, Variable
 from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable, HandledBefore
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
+from dynamo.variables.object import ObjectVariable
 
 for _name in on_demand.others():  # every kind of value is a file that fills the type table
     on_demand.import_part(_name)
@@ -113,8 +114,8 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
 def forget(output: OutputGraph) -> None:
     """Let go of the values of the call, which would live on with the circles of what tracing made."""
     for value in (*output.inputs, *output.by_id.values()):
-        if hasattr(value, "value") and issubclass(type(value.value), Tensor):  # (isinstance may ask the object)
-            value.value = None
+        if isinstance(value, ObjectVariable) or (hasattr(value, "value") and issubclass(type(value.value), Tensor)):
+            value.value = None  # (issubclass: isinstance may ask the object)
     effects, root = output.side_effects, output.root
     kept: list[Any] = [output.alive, output.by_id, output.by_source, output.cells, effects.storages, effects.dirty]
     for held in (*kept, output.world.names, output.world.members, root.locals, root.stack, root.free_cells):

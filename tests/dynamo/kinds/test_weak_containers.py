@@ -147,3 +147,17 @@ def test_a_reference_that_was_never_hashed_is_refused_where_objects_are():
     for _ in range(2):
         with pytest.raises(TypeError, match="unhashable type: 'Compared'"):
             f(weft.ones(1))
+
+
+def test_a_trace_that_ends_in_an_error_keeps_no_object():
+    things = [Thing(1), Thing(2)]
+    d, s = weakref.WeakKeyDictionary({things[0]: 1}), weakref.WeakSet(things)
+    f = weft.compile(lambda x: (x + 1, sorted(t.v for t in s), [d[t] for t in things]), backend="eager")
+    gc.disable()
+    try:
+        with pytest.raises(KeyError):
+            f(weft.ones(1))
+        things.pop()
+        assert len(s) == 1
+    finally:
+        gc.enable()

@@ -12,18 +12,22 @@ from aten.op import node_name
 
 
 class Backward:
-    """The backward of a recorded op: its vjp on what the Node has saved. `several`: `g` is a tuple of gradients."""
+    """The backward of a recorded op: its vjp on what the Node has saved. `several`: `g` is a tuple of gradients.
 
-    __slots__ = ("plan", "several", "fused", "parts")
+    The native walk replays the program of a backward that it knows (`replays`) without a call of this (aten/native/replay.cpp).
+    """
+
+    __slots__ = ("plan", "several", "fused", "parts", "replays", "saves")
 
     def __init__(self, plan: Any, several: bool):
-        self.plan, self.several = plan, several
+        self.plan, self.several, self.saves = plan, several, bool(plan.names)
         self.fused = fused.get(plan.op.name)
+        self.replays = self.fused is None and bool(plan.op.own)
         self.parts: dict[int, Backward] = {}  # by the edges that a walk asks for
 
     def __call__(self, node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         # A vjp without saved values may run again: its Node has nothing that could have been freed.
-        saved = node.saved if self.plan.names else ()
+        saved = node.saved if self.saves else ()
         asked = _native.edges_asked()
         if asked is None:
             return self.derive(grads if self.several else grads[0], saved)
@@ -33,8 +37,9 @@ class Backward:
         known = dict(zip(self.plan.names, saved))
         return part.derive(grads if self.several else grads[0], tuple([known[name] for name in part.plan.names]))
 
-    def derive(self, g: Any, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The gradients: in one native pass or by a program that was made of the vjp, if nobody differentiates them."""
+    def derive(self, g: Any, saved: tuple[Any, ...], tried: bool = False) -> tuple[Any, ...]:
+        """The gradients: in one native pass or by a program that was made of the vjp, if nobody differentiates them. `tried`: there
+        is no program yet."""
         plan = self.plan
         if not _native.is_grad_enabled():
             if self.fused is not None:
@@ -43,7 +48,7 @@ class Backward:
                 found = self.fused(plan.needs, g, dict(zip(plan.names, saved)))
                 if found is not NotImplemented:
                     return tuple(found)
-            if plan.op.own:
+            if plan.op.own and not tried:
                 found = _native.replay(plan, (g, *saved))
                 if found is not NotImplemented:
                     return found
@@ -77,5 +82,6 @@ def native_plan(op: Any, mask: int) -> tuple[Backward, tuple[Any, ...], tuple[in
 
 _native.set_plan_maker(native_plan)
 _native.set_meta_factory(Meta)
+_native.set_backward_class(Backward)
 
 __all__ = ["Backward", "native_plan", "record"]

@@ -8,6 +8,7 @@
 #include "node.h"
 #include "node_index.h"
 #include "op.h"
+#include "replay.h"
 
 namespace weft {
 
@@ -326,9 +327,14 @@ bool watch(WeftNode *node, PyObject *result) {
   return false;
 }
 
-PyObject *call_backward(WeftNode *node, PyObject *grads) {
-  PyObject *args[3] = {nullptr, as_object(node), grads};
-  Ref result(PyObject_Vectorcall(node->backward, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+// `every_edge`: no gradient can be left out.
+PyObject *call_backward(WeftNode *node, PyObject *grads, bool every_edge) {
+  Ref result(every_edge ? replayed_backward(node, grads) : UNHANDLED);
+  if (result.get() == UNHANDLED) {
+    result.release();
+    PyObject *args[3] = {nullptr, as_object(node), grads};
+    result.reset(PyObject_Vectorcall(node->backward, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  }
   if (__builtin_expect(anomaly_watcher != nullptr, 0) && !watch(node, result.get())) return nullptr;
   if (!result) return nullptr;
   if (!PyTuple_Check(result.get()) || PyTuple_GET_SIZE(result.get()) != (Py_ssize_t)node->n_edges)
@@ -396,8 +402,9 @@ bool step_node(Walk &walk, uint32_t at, Ready &ready) {
     if (!grads) return false;
     for (uint32_t k = 0; k < node->n_outputs; k++) Py_CLEAR(walk.grads[task.first + k]);
     {
-      Running now(node, asked_edges(walk, node));
-      result.reset(call_backward(node, grads.get()));
+      const uint64_t edges = asked_edges(walk, node);
+      Running now(node, edges);
+      result.reset(call_backward(node, grads.get(), edges == ~uint64_t(0)));
     }
     if (!result) return false;
     if (!walk.keep && node->saved && holds_tensors(node->saved)) Py_CLEAR(node->saved);

@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "node.h"
 #include "released.h"
 
 namespace weft {
@@ -78,7 +79,7 @@ struct Key {
   std::string text;
   std::vector<PyObject *> tensors;  // owned: a list that they are in may be emptied meanwhile
 
-  Key() = default;
+  Key() { text.reserve(248), tensors.reserve(6); }  // (else they grow by many small allocations)
   Key(const Key &) = delete;
   ~Key() {
     for (PyObject *t : tensors) Py_DECREF(t);
@@ -298,11 +299,11 @@ PyObject *as_now(PyObject *v) { return PyList_CheckExact(v) ? PyList_GetSlice(v,
 // What calls with this key come to. UNHANDLED: not known (yet).
 PyObject *replay(const Key &key, PyObject *owner, PyObject *args, PyObject *kwargs, PyObject *const *vector, Py_ssize_t nargs, PyObject *names) {
   if (known.size() >= kMostKnown) forget();
-  Known &entry = known[key.text];
-  if (entry.refused) return UNHANDLED;
-  if (!entry.program) {
-    if (++entry.calls < learn_after || !learner) return UNHANDLED;
-    entry.refused = true;  // until it is known: what runs meanwhile does not come here again
+  Known *entry = &known[key.text];
+  if (entry->refused) return UNHANDLED;
+  if (!entry->program) {
+    if (++entry->calls < learn_after || !learner) return UNHANDLED;
+    entry->refused = true;  // until it is known: what runs meanwhile does not come here again
     Ref given, by_name;
     if (args) {
       given.reset(Py_NewRef(args));
@@ -325,11 +326,11 @@ PyObject *replay(const Key &key, PyObject *owner, PyObject *args, PyObject *kwar
     if (!made) return nullptr;
     if (made.get() == Py_None) return UNHANDLED;
     if (!program_of(made.get())) return nullptr;
-    Known &now = known[key.text];
-    now.refused = false;
-    Py_XSETREF(now.program, made.release());
+    entry = &known[key.text];  // (others may have been learned, or forgotten, meanwhile)
+    entry->refused = false;
+    Py_XSETREF(entry->program, made.release());
   }
-  Ref capsule(Py_NewRef(known[key.text].program));
+  Ref capsule(Py_NewRef(entry->program));
   const Program *program = program_of(capsule.get());
   if (!program || program->n_inputs != (int)key.tensors.size()) return UNHANDLED;
   PyObject *result = run_program(*program, key.tensors);
@@ -441,16 +442,21 @@ PyObject *make_program(PyObject *, PyObject *args) {
 // Of the ambient word: what hands calls to others, and what decides of their meaning.
 constexpr uint64_t kOthers = WEFT_AMBIENT_LEVELS | WEFT_AMBIENT_MODES, kState = ~kOthers;
 
+// What `owner` comes to on the arguments of a tuple, or UNHANDLED.
+PyObject *replayed_with(PyObject *owner, PyObject *args) {
+  if (*ambient() & kOthers) return UNHANDLED;
+  Key key;
+  key.put(owner);
+  key.put(*ambient() & kState);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+    if (!key.add(PyTuple_GET_ITEM(args, i))) return UNHANDLED;
+  return replay(key, owner, args, nullptr, nullptr, 0, nullptr);
+}
+
 // replay(owner, args): what `owner` comes to on these arguments; NotImplemented while that is not known.
 PyObject *replay_of(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   if (nargs != 2 || !PyTuple_Check(args[1])) return PyErr_Format(PyExc_TypeError, "replay(owner, args)");
-  if (*ambient() & kOthers) Py_RETURN_NOTIMPLEMENTED;
-  Key key;
-  key.put(args[0]);
-  key.put(*ambient() & kState);
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[1]); i++)
-    if (!key.add(PyTuple_GET_ITEM(args[1], i))) Py_RETURN_NOTIMPLEMENTED;
-  PyObject *found = replay(key, args[0], args[1], nullptr, nullptr, 0, nullptr);
+  PyObject *found = replayed_with(args[0], args[1]);
   if (found == UNHANDLED) Py_RETURN_NOTIMPLEMENTED;
   return found;
 }
@@ -516,10 +522,52 @@ PyObject *replayed(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObje
   return replay(key, as_object(op), nullptr, nullptr, args, nargs, names);
 }
 
+// aten.autograd.record.Backward, and where its objects have what is read here.
+struct Backwards {
+  PyTypeObject *type = nullptr;
+  Py_ssize_t plan, several, replays, saves;
+  PyObject *read(PyObject *backward, Py_ssize_t offset) const { return *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(backward) + offset); }
+};
+static Backwards backwards;
+
+static PyObject *set_backward_class(PyObject *, PyObject *cls) {
+  Backwards found;
+  const std::pair<const char *, Py_ssize_t *> slots[] = {{"plan", &found.plan}, {"several", &found.several}, {"replays", &found.replays}, {"saves", &found.saves}};
+  for (auto &[name, offset] : slots) {
+    Ref slot(PyObject_GetAttrString(cls, name));
+    if (!slot || Py_TYPE(slot.get()) != &PyMemberDescr_Type) return PyErr_Format(PyExc_TypeError, "set_backward_class: %s is no slot", name);
+    *offset = reinterpret_cast<PyMemberDescrObject *>(slot.get())->d_member->offset;
+  }
+  found.type = reinterpret_cast<PyTypeObject *>(Py_NewRef(cls));
+  backwards = found;
+  Py_RETURN_NONE;
+}
+
+PyObject *replayed_backward(WeftNode *node, PyObject *grads) {
+  PyObject *backward = node->backward;
+  if (Py_TYPE(backward) != backwards.type || backwards.read(backward, backwards.replays) != Py_True || (*ambient() & (kOthers | WEFT_AMBIENT_GRAD))) return UNHANDLED;
+  if (learn_after == INT32_MAX) return UNHANDLED;
+  const bool several = backwards.read(backward, backwards.several) == Py_True;
+  Ref owner(Py_NewRef(backwards.read(backward, backwards.plan)));
+  Ref saved(backwards.read(backward, backwards.saves) == Py_True ? unpack(node) : PyTuple_New(0));
+  if (!saved) return nullptr;
+  const Py_ssize_t n = PyTuple_GET_SIZE(saved.get());
+  Ref args(PyTuple_New(1 + n));
+  if (!args) return nullptr;
+  PyTuple_SET_ITEM(args.get(), 0, Py_NewRef(several ? grads : PyTuple_GET_ITEM(grads, 0)));
+  for (Py_ssize_t i = 0; i < n; i++) PyTuple_SET_ITEM(args.get(), 1 + i, Py_NewRef(PyTuple_GET_ITEM(saved.get(), i)));
+  PyObject *found = replayed_with(owner.get(), args.get());
+  if (found != UNHANDLED) return found;
+  // What is saved is not asked for twice: hooks may tell.
+  Ref held(Py_NewRef(backward));
+  return PyObject_CallMethod(held.get(), "derive", "OOO", PyTuple_GET_ITEM(args.get(), 0), saved.get(), Py_True);
+}
+
 PyMethodDef replay_functions[] = {{"make_program", make_program, METH_VARARGS, "make_program(inputs, steps, result, wrapper)"},
                                   {"replay", (PyCFunction)(void *)replay_of, METH_FASTCALL, "replay(owner, args): what it comes to, or NotImplemented"},
                                   {"set_replay", set_replay, METH_VARARGS, "set_replay(op, yes): whether calls of the op may be replayed"},
                                   {"set_replay_learner", set_replay_learner, METH_VARARGS, nullptr},
+                                  {"set_backward_class", set_backward_class, METH_O, "set_backward_class(cls): whose objects have slots plan, several, replays, saves"},
                                   {"replay_after", replay_after, METH_O, "replay_after(calls) -> before: when calls like earlier ones are replayed; 0: never"},
                                   {"asked_for_tracer", asked_for_tracer, METH_NOARGS, nullptr},
                                   {"not_replayed", not_replayed, METH_NOARGS, nullptr},

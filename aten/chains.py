@@ -7,7 +7,6 @@ With history there is one Node, whose backward is a chain as well; where that is
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from aten.meta import Meta
 from aten.op import Op, registry
 from aten.scalar.composites import whole_loop
 from aten.transforms.trace import make_fx
+from aten.unpatched import math
 
 _NAMES = [name for name, _ in _native.pointwise_rows()]
 _CODES = {name: code for code, name in enumerate(_NAMES)}

@@ -1,6 +1,5 @@
 """Questions about dtypes, tensors and sizes that are no ops."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 import aten.dtype as dtypes
 from aten._native import DType, Size, Tensor
 from aten.promotion import to_real
+from aten.unpatched import math
 
 
 class _Limits:

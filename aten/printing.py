@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from aten import _native
 from aten import dtype as dtypes
 from aten.promotion import to_complex
+from aten.unpatched import math
 
 
 class PrintOptions:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ from aten._native import dtypes as all_dtypes
 from aten._native import promote_types
 from aten.dtype import DType
 from aten.symbolic.symint import SYMBOLIC, SymFloat
+from aten.unpatched import math
 
 TYPE_NAMES = {dtype.name: dtype.type_name for dtype in all_dtypes}  # for messages
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)

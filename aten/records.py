@@ -12,11 +12,12 @@ hold it to be. Nothing is written as text and compiled for a class: its `__init_
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from operator import attrgetter
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, dataclass_transform
+
+from aten.unpatched import functools
 
 T = TypeVar("T")
 _NONE: Any = object()

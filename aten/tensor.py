@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
-import math
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -21,6 +19,7 @@ from aten.op import ops
 from aten.open_levels import transforming
 from aten.printing import tensor_text
 from aten.promotion import FLOATING, INTEGER, category, check_fits
+from aten.unpatched import functools, math
 
 _OPERATORS = frozenset(_native.get_operators())
 

@@ -7,12 +7,12 @@ work everything runs eager with a reason.
 from __future__ import annotations
 
 import copyreg
-import functools
 import types
 from collections.abc import Callable
 from typing import Any
 
 from aten.collection import lasting_imports
+from aten.unpatched import functools
 
 from . import _eval_frame, above
 from ._eval_frame import CompiledFunction, Entry, GuardProgram

@@ -12,7 +12,6 @@ The checks come behind the op, which raises what eager raises for arguments that
 from __future__ import annotations
 
 import _operator as operator
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +23,7 @@ from aten.symbolic.nodes import Expr
 from aten.symbolic.ranges import simplify
 from aten.symbolic.shape_env import DataDependentError, ShapeEnv
 from aten.symbolic.symint import SYMBOLIC, wrap
+from aten.unpatched import functools
 from dynamo import config
 
 INT64 = (-(2**63), 2**63 - 1)

@@ -5,7 +5,6 @@ Also: which objects are part of libraries, so that nothing is guarded about them
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import types
@@ -13,6 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from aten.unpatched import functools
 from dynamo import _eval_frame, breaks, config
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.implicit import gives_its_frame

@@ -7,7 +7,6 @@ not overflow where the result does not (Smith's quotient, roots by halves).
 from __future__ import annotations
 
 import builtins
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from aten import dispatch
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.op import Op, ops, registry
+from aten.unpatched import math
 
 
 class Pair(NamedTuple):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from aten import settings
 from aten.aot.decompositions import Decompositions, decomposition_of
 from aten.op import Op, ops
+from aten.unpatched import functools
 from inductor import choices, complex_pairs
 
 

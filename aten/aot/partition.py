@@ -12,7 +12,6 @@ again: for the last one backward would have to make all before it first, and to 
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -28,6 +27,7 @@ from aten.meta import Meta, dense_strides
 from aten.scalar.table import table
 from aten.symbolic.nodes import sym
 from aten.symbolic.symint import SYMBOLIC, wrap
+from aten.unpatched import math
 
 _FREE = frozenset({
     "cast", "bitcast", "where", "clamp", "full", "arange", "eye", "clone", "row_major", "copy", "constant_pad_nd", "slice_scatter",

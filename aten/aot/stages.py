@@ -7,8 +7,6 @@ what was taken for granted of them is guarded at each call, like what was taken 
 
 from __future__ import annotations
 
-import functools
-import itertools
 import operator
 import threading
 from collections.abc import Callable, Sequence
@@ -27,6 +25,7 @@ from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import substitute, sym, walk
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SYMBOLIC, wrap
+from aten.unpatched import functools, itertools
 
 LEAST = 2  # ops that are worth a stage
 VARIANTS = 4  # compilations of one stage; calls that none of them answers run op by op

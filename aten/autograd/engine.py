@@ -4,8 +4,6 @@ aten/native/engine.cpp.
 
 from __future__ import annotations
 
-import itertools
-import math
 import threading
 import warnings
 import weakref
@@ -19,6 +17,7 @@ from aten.meta import known_equal
 from aten.op import ops
 from aten.open_levels import transforming
 from aten.tensor import attach
+from aten.unpatched import itertools, math
 
 
 def _show(sizes: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import warnings
 import weakref
@@ -14,6 +13,7 @@ from aten._native import Tensor
 from aten.autograd.grad_mode import no_grad
 from aten.autograd.inplace import rewrite
 from aten.open_levels import transforming
+from aten.unpatched import functools
 
 
 class FunctionCtx:

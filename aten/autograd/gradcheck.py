@@ -7,7 +7,6 @@ backward, columns by forward mode), or in fast mode only a product of both with 
 from __future__ import annotations
 
 import collections
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,6 +18,7 @@ from aten._native import Tensor
 from aten.autograd.engine import grad
 from aten.autograd.jacobians import GradcheckError, Jacobians, array, as_tuple, is_number_tensor, outputs_of, to_tensor, unit
 from aten.autograd.sparse_inputs import by_values
+from aten.unpatched import math
 
 
 class _Check(Jacobians):

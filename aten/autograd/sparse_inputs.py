@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from aten import _native, layout
 from aten._native import Tensor
+from aten.unpatched import functools
 
 
 def is_sparse(x: Any) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import linecache
-import math
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from aten.fx.node import Node
 from aten.fx.symbols import binders, binders_within, free_symbols, resolve
 from aten.symbolic.symint import SYMBOLIC
 from aten.tensor import Parameter
+from aten.unpatched import math
 
 _numbers = itertools.count(1)
 RUNS_AS_IT_IS = 8  # calls of a GraphModule that run node by node, before its text is compiled

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dis
-import functools
 import inspect
 import operator
 import sys
@@ -26,6 +25,7 @@ from aten.fx.node import Node, map_arg
 from aten.fx.targets import is_op
 from aten.fx.wrapped import kept
 from aten.tensor import Parameter
+from aten.unpatched import functools
 
 
 class TraceError(ValueError):

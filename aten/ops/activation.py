@@ -1,7 +1,6 @@
 """Activations of neural networks, as composites of core ops."""
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from aten.ops.pointwise import binary, finish_pointwise, float_only, pointwise_m
 from aten.promotion import TYPE_NAMES, category, element
 from aten.scalar import numerics
 from aten.shapes import wrap_dim
+from aten.unpatched import math
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:

@@ -1,6 +1,5 @@
 """Scaled dot-product attention."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from aten.ops.batching import materialize
 from aten.ops.random import reserve
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, is_empty, product
+from aten.unpatched import math
 
 
 def _fits(a: Any, b: Any) -> bool:

@@ -1,7 +1,6 @@
 """Bessel functions, the Hurwitz zeta function and incomplete gamma functions, by quadrature and series in float64."""
 
 import functools
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -12,6 +11,7 @@ from aten.op import ops, registry
 from aten.ops.pointwise import binary, unary
 from aten.scalar import numerics
 from aten.scalar.numerics import via
+from aten.unpatched import math
 
 Array = np.ndarray
 

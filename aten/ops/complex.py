@@ -1,6 +1,5 @@
 """Complex numbers: parts, conjugates, polar form, and their views as pairs of real numbers."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from aten.ops.pointwise import unary
 from aten.promotion import TYPE_NAMES, category, to_complex, to_real
 from aten.scalar.numerics import via
 from aten.shapes import pointwise_strides
+from aten.unpatched import math
 
 # What complex numbers are made of: there are none of bfloat16.
 PARTS = {dtypes.float16, dtypes.float32, dtypes.float64}

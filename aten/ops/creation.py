@@ -4,7 +4,6 @@ resolved.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from aten.meta import Meta, dense_strides, exceeds
 from aten.op import composite, inplace_of, op, ops
 from aten.promotion import TYPE_NAMES, category, element, number_dtype
 from aten.shapes import show
+from aten.unpatched import math
 
 _FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
 _LIKE = (

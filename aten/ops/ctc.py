@@ -1,7 +1,5 @@
 """The loss of labels without times (connectionist temporal classification), of all their alignments with frames."""
 
-import math
-
 from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta
@@ -9,6 +7,7 @@ from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
 from aten.ops.loss import reduce_loss
 from aten.promotion import category
+from aten.unpatched import math
 
 
 @composite(

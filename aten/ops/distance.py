@@ -1,6 +1,5 @@
 """Distances between rows."""
 
-import math
 from typing import Any
 
 from aten import dtype as dtypes
@@ -10,6 +9,7 @@ from aten.ops.by_definition import by_definition
 from aten.ops.vector_norms import vector_norm
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast
+from aten.unpatched import math
 
 _HIDDEN = ["fused", "function_only", "hidden"]
 

@@ -1,6 +1,5 @@
 """Numbers of discrete and gamma distributions, drawn by NumPy's generators from a seed and counter of the Philox stream."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.random import reserve
 from aten.shapes import broadcast, product
+from aten.unpatched import math
 
 
 def _generator(seed: int, offset: int) -> "np.random.Generator":  # (NumPy imports its random numbers on first use)

@@ -1,6 +1,5 @@
 """Bags of rows of a table: their sums, means and maxima, without the rows themselves, and derivatives."""
 
-import math
 from typing import Any
 
 from aten import dtype as dtypes
@@ -9,6 +8,7 @@ from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
 from aten.ops.embedding import embedding, embedding_backward
 from aten.shapes import is_empty
+from aten.unpatched import math
 
 _HIDDEN = ["fused", "function_only", "hidden"]
 

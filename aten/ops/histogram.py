@@ -1,6 +1,5 @@
 """Counts: of integers, of elements in intervals, classes as vectors."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from aten.ops.pieces import reduction
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import product, show
 from aten.symbolic.unknown import unknown_size
+from aten.unpatched import math
 
 
 @op(

@@ -1,6 +1,5 @@
 """Linear algebra under PyTorch's names, as composites of the decompositions."""
 
-import math
 from typing import Any
 
 from aten import dtype as dtypes
@@ -23,6 +22,7 @@ from aten.ops.vector_norms import vector_norm
 from aten.promotion import TYPE_NAMES, category, to_real
 from aten.schema import named_result
 from aten.shapes import broadcast, is_empty, product, wrap_dim
+from aten.unpatched import math
 
 _EPS = {"float32": 1.1920928955078125e-07, "float64": 2.220446049250313e-16}
 _turned = adjoint  # where an argument has that name

@@ -1,6 +1,5 @@
 """Losses, as composites; `reduction` is "mean", "sum" or "none"."""
 
-import math
 from typing import Any
 
 from aten import dtype as dtypes
@@ -10,6 +9,7 @@ from aten.op import composite, op, ops
 from aten.ops.closed import closed
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import show
+from aten.unpatched import math
 
 
 def old_reduction(reduction: str, size_average: Any, reduce: Any) -> str:

@@ -1,12 +1,11 @@
 """The matrix exponential."""
 
-import math
-
 import numpy as np
 
 from aten.meta import Meta
 from aten.op import op, ops, registry
 from aten.ops.linalg import adjoint, check_matrix
+from aten.unpatched import math
 
 
 @op("matrix_exp(Tensor input) -> Tensor", tags=["library"])

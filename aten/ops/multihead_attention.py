@@ -1,6 +1,5 @@
 """Attention of several heads, of projected queries, keys and values, as a composite."""
 
-import math
 from typing import Any
 
 from aten import dtype as dtypes
@@ -8,6 +7,7 @@ from aten.errors import warn_caller
 from aten.op import composite, ops
 from aten.promotion import category
 from aten.shapes import show
+from aten.unpatched import math
 
 
 @composite(

@@ -1,12 +1,12 @@
 """The forms of attention that PyTorch has under torch.ops.aten: what `scaled_dot_product_attention` is made of there."""
 
-import math
 from typing import Any
 
 from aten.dtype import bool as bool_
 from aten.dtype import float32
 from aten.op import composite, ops
 from aten.ops.attention import causal_mask
+from aten.unpatched import math
 
 _HIDDEN = ["hidden"]
 

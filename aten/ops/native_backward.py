@@ -4,12 +4,12 @@
 gradient's meaning by values of the input (resizing) take its sizes instead.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from aten.op import composite, ops
 from aten.shapes import is_int, product
+from aten.unpatched import functools
 
 _HIDDEN = ["hidden"]
 REDUCTIONS = ("none", "mean", "sum")  # by PyTorch's numbers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from aten.ops.formats import keep_channels
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, product, show
 from aten.symbolic.unknown import decided
+from aten.unpatched import math
 
 
 def _check_shape(name: str, input: Meta, normalized_shape: list[Any], weight: Any, bias: Any) -> int:

@@ -1,12 +1,11 @@
 """The normal distribution's functions: of distribution, its inverse and logarithm, and the scaled error function they rest on."""
 
-import math
-
 from aten.op import composite, ops
 from aten.ops.closed import closed, floating_of
 from aten.ops.pointwise import unary
 from aten.scalar import numerics
 from aten.scalar.numerics import via
+from aten.unpatched import math
 
 
 @composite("special_ndtr(Tensor input) -> Tensor", tags=["function_only"], compute="float32")

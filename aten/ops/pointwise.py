@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import cmath
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +28,7 @@ from aten.scalar import numerics
 from aten.scalar.numerics import via
 from aten.scalar.table import table
 from aten.shapes import broadcast, is_symbolic, pointwise_strides
+from aten.unpatched import math
 
 _loop = functools.partial(later, "aten.ops.array_loops")
 _LOOPS = {name for name, _ in _native.pointwise_rows()}  # what has eager loops

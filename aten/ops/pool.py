@@ -1,8 +1,5 @@
 """Pooling of images and sequences, as composites, but for means of unequal parts."""
 
-import functools
-import itertools
-import math
 from typing import Any
 
 from aten import _native
@@ -14,6 +11,7 @@ from aten.ops.conv import padded, spread_over, windows
 from aten.ops.formats import keep_channels
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, is_int, product, show
+from aten.unpatched import functools, itertools, math
 
 
 def _places(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:

@@ -5,7 +5,6 @@ The `*_philox` ops are functions of (seed, offset); `philox_reserve` advances th
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from aten.ops.pointwise import pointwise_meta
 from aten.ops.random_ends import check_integers, check_uniform
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, pointwise_strides, product
+from aten.unpatched import math
 
 _FACTORY = (
     "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool "

@@ -1,6 +1,5 @@
 """Rearrangements as composites: transposed, split, stacked, repeated, on grids and diagonals."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from aten.ops.formats import format_of
 from aten.ops.structure import cat, constant_pad_nd, flip, wrap_all
 from aten.promotion import INTEGER, TYPE_NAMES, category
 from aten.shapes import broadcast, infer_size, is_int, product, show, wrap_dim
+from aten.unpatched import math
 
 
 # ------------------------------------------------------------------------------------------- reordered dimensions

@@ -1,6 +1,5 @@
 """Resizing of images and sequences: weighed sums of a few elements along each dim, one dim after the other."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
 from aten.promotion import TYPE_NAMES
 from aten.shapes import is_int
+from aten.unpatched import math
 
 _DIMS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 _NEAREST = ("nearest", "nearest-exact")

@@ -1,6 +1,5 @@
 """Images sampled at the points of a grid."""
 
-import math
 from typing import Any
 
 from aten import dtype as dtypes
@@ -9,6 +8,7 @@ from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
 from aten.promotion import TYPE_NAMES
 from aten.shapes import show
+from aten.unpatched import math
 
 
 def _reflected(x: Any, low: float, high: float) -> Any:

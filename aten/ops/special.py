@@ -1,6 +1,5 @@
 """Further scalar functions, as composites of core ops, and the few that need kernels of their own."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from aten.ops.pointwise import binary, float_only, pointwise_meta, unary
 from aten.promotion import FINITE, TYPE_NAMES, category, element, number_dtype
 from aten.scalar import numerics
 from aten.scalar.numerics import via
+from aten.unpatched import math
 
 
 def _floating_pair(x: Any, y: Any) -> tuple[Any, Any]:

@@ -1,12 +1,12 @@
 """Windows for signals (`signal.windows`), and the bare window functions."""
 
-import math
 from typing import Any
 
 from aten import dispatch
 from aten import dtype as dtypes
 from aten.op import composite, ops
 from aten.promotion import TYPE_NAMES, category
+from aten.unpatched import math
 
 _OPTIONS = "ScalarType? dtype=None, Any layout=None, Device? device=None, bool requires_grad=False"
 

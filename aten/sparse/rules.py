@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from aten import layout as layouts
 from aten._native import Tensor
 from aten.op import ops
 from aten.sparse.tensor import CooTensor, SparseTensor, _flat_places, rules
+from aten.unpatched import math
 
 
 def rule(*names: str) -> Callable[[Any], Any]:

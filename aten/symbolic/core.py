@@ -8,7 +8,6 @@ Where an evaluation would divide by zero the value of an expression is unspecifi
 
 from __future__ import annotations
 
-import math
 import threading
 import weakref
 from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from aten.symbolic.python_text import to_text
+from aten.unpatched import math
 
 Number = int | float | bool
 

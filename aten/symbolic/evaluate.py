@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 
 from aten.symbolic.nodes import Expr, Number
+from aten.unpatched import math
 
 
 def _sum(*args):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from aten.symbolic.core import (
@@ -21,6 +20,7 @@ from aten.symbolic.core import (
     mul,
     sub,
 )
+from aten.unpatched import math
 
 # ------------------------------------------------------------------------------------------- order and logic
 

@@ -6,11 +6,11 @@ that a loop variable stays below s1.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from aten.symbolic import nodes
 from aten.symbolic.nodes import Expr, Number, as_expr, const, from_terms, rebuild, split_divisible
+from aten.unpatched import math
 
 Interval = tuple[Number, Number]
 Ranges = Mapping[str, tuple]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, Number, as_expr, const
 from aten.symbolic.ranges import bounds, simplify
 from aten.symbolic.symint import wrap
+from aten.unpatched import math
 
 
 @record(frozen=True)

@@ -7,14 +7,13 @@ A constant is never wrapped: operators return plain numbers when the result does
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from aten.symbolic import nodes
 from aten.symbolic.nodes import Expr, as_expr
+from aten.unpatched import functools, math
 
 
 class SymNode:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from aten.transforms.batching import vmap
 from aten.transforms.forward_mode import jvp
 from aten.transforms.reverse_mode import vjp
 from aten.transforms.tracer import made_by
+from aten.unpatched import math
 
 
 def _basis(leaves: list[Any]) -> list[Any]:

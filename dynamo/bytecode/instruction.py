@@ -7,11 +7,12 @@ printed form of every argument; the bytes are read natively (eval_frame/instruct
 from __future__ import annotations
 
 import dis
-import itertools
 import opcode
 import sys
 import types
 from typing import Any, NamedTuple
+
+from aten.unpatched import itertools
 
 from .. import _eval_frame
 

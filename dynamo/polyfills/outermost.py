@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import types
 from collections.abc import Callable
 from typing import Any
+
+from aten.unpatched import functools
 
 
 def calling(fn: Callable) -> types.FunctionType:

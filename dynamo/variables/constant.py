@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import _operator as operator
 import enum
-import math
 import types
 from typing import Any
 
 import numpy as np
 
+from aten.unpatched import math
 from dynamo import breaks, outcome
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import _operator as operator
 import collections
-import itertools
 import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from aten.unpatched import itertools
 from dynamo import breaks, outcome
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.bytecode.instruction import VERSION

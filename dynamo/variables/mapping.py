@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import _operator as operator
 import collections
-import itertools
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from aten.later import later
+from aten.unpatched import itertools
 from dynamo import breaks, outcome
 from dynamo.breaks import Raised, Unsupported
 from dynamo.bytecode.instruction import VERSION

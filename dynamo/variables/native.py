@@ -10,13 +10,13 @@ import enum
 import functools
 import inspect
 import itertools
-import math
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 from aten.symbolic import symint
+from aten.unpatched import math
 from dynamo import breaks, on_demand, polyfills, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import VERSION
@@ -43,7 +43,7 @@ from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.symint import SymbolicVariable, fits, symbolic
 from dynamo.variables.traceback import TracebackVariable
 
-PURE_MODULES = (math, cmath)
+PURE_MODULES = (math.sqrt.__self__, cmath)  # (the module itself)
 OUTSIDE = frozenset({"time", "posix", "io", "_thread", "_socket", "marshal", "gc"})
 
 

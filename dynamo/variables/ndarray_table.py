@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from aten.unpatched import math
 from dynamo import breaks, trace_rules
 from dynamo.breaks import Raised, Unsupported
 from dynamo.variables import builtin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -11,6 +10,7 @@ from pathlib import Path
 import aten
 from aten.records import record
 from aten.symbolic.expr import CPP_PRELUDE, Expr
+from aten.unpatched import math
 from inductor.codegen import toolchain
 
 # The scalar type of a computed dtype, and the type of an element in memory.

@@ -5,10 +5,10 @@ Places are counted in 32 bits where all parts of an index are known to fit, else
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from aten.symbolic.expr import ZERO, Expr, as_expr, bounds, substitute, sym, walk
+from aten.unpatched import math
 from inductor.codegen.kernel import Plan, Scope, Walk, fits_int32
 from inductor.codegen.triton_function import POINTERS, Parameter
 from inductor.codegen.triton_scalars import OF_BOOLS, TEXTS

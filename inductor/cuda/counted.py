@@ -7,7 +7,6 @@ result does not have.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.dispatch import no_grad
 from aten.op import Op, ops
+from aten.unpatched import math
 
 
 class Refused(Exception):

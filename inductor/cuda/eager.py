@@ -9,7 +9,6 @@ copied there, the CPU's kernel runs, the result is copied back, and a warning na
 from __future__ import annotations
 
 import functools
-import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from aten.op import Op, registry
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.expr import Expr
 from aten.symbolic.shape_env import DataDependentError, ShapeEnv
+from aten.unpatched import math
 from inductor.codegen.toolchain import DeviceCompileError
 from inductor.cuda import counted, float8
 from inductor.lowering.registry import NotLowered

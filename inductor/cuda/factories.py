@@ -5,7 +5,6 @@ A kernel is compiled once for a kind of call: sizes and numbers are symbols, so 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from aten.meta import Meta
 from aten.op import Op, ops, registry
 from aten.promotion import to_real
 from aten.symbolic.shape_env import DataDependentError, ShapeEnv
+from aten.unpatched import math
 from inductor.codegen.toolchain import DeviceCompileError
 from inductor.complex_pairs import Pair, joined
 from inductor.cuda import eager

@@ -8,12 +8,11 @@ that remembers nodes computes a common subexpression once.
 from __future__ import annotations
 
 import contextlib
-import itertools
-import math
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator
 
 from aten.symbolic.expr import Expr, as_expr, substitute, sym
+from aten.unpatched import itertools, math
 from inductor.ir.buffer import Check
 
 HALF = ("float16", "bfloat16")

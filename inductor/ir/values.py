@@ -16,9 +16,10 @@ A value is a tuple `(op, *args)`. Every value is held in 64 bits: an int64, a fl
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from aten.unpatched import math
 
 if TYPE_CHECKING:
     from aten.symbolic.expr import Expr

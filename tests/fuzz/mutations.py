@@ -175,6 +175,8 @@ def containers(value):
     items = list(value.items()) if kind is dict else list(value)
     if kind in (set, frozenset):
         items.sort(key=repr)
+        if any(" at 0x" in repr(item) for item in items):  # (which is the last depends on where they lie)
+            items = []
     yield "emptied", kind()
     if items:
         yield "shorter", kind(items[:-1])
@@ -296,7 +298,8 @@ def own_attributes(path: str, obj, names: set[str]):
 
 def of_instance(path: str, obj, names: set[str]):
     cls = type(obj)
-    if isinstance(obj, property) and not of_program(cls):  # what a library's descriptor keeps is nobody's to change
+    of_library = isinstance(obj, (property, functools.cached_property)) and not of_program(cls)
+    if of_library:  # what such a descriptor keeps is nobody's to change
         return
     if isinstance(getattr(obj, "__dict__", None), dict):
         yield from own_attributes(path, obj, names)

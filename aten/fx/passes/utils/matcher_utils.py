@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ from aten._native import Tensor
 from aten.fx.graph import Graph
 from aten.fx.node import Node
 from aten.fx.targets import is_op
+from aten.unpatched import itertools
 
 __all__ = ["InternalMatch", "SubgraphMatcher"]
 

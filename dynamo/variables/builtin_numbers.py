@@ -35,7 +35,7 @@ def _number(cls: type) -> Callable:
         asked = () if cls is complex and issubclass(value.python_type(), str) else ASKED[cls]  # (text is read before it is asked)
         for name in asked:
             if not frame.world.lacks(value.python_type(), name):
-                return converted(frame, cls, name, value, value.method(frame, name, [], {}))
+                return converted(frame, cls, name, value, frame.ops.special(frame, value, name))
         native = getattr(value, "native", None)
         if isinstance(native, ConstantVariable) and isinstance(native.value, str if cls is complex else (str, bytes)):
             return literal(frame, run_python(frame, cls, native.value))
@@ -110,7 +110,7 @@ def divmod_(frame, a, b, /):
     for one, name, other in _asked_of_both(frame, a, b, "__divmod__", "__rdivmod__"):
         if frame.world.lacks(one.python_type(), name) or isinstance(one, (ConstantVariable, SymbolicVariable)):
             continue
-        result = one.method(frame, name, [other], {})
+        result = frame.ops.special(frame, one, name, other)
         if not (isinstance(result, ConstantVariable) and result.value is NotImplemented):
             return result
     raise frame.ops.refused(frame, divmod, a, b)

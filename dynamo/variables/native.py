@@ -64,7 +64,7 @@ def handler(value: Any) -> Callable | None:
     if isinstance(owner, type):
         return _class_method(value, owner)
     if owner is not None:
-        return _method_of_object(owner, name)
+        return _method_of_object(value, owner, name)
     return None
 
 
@@ -112,9 +112,14 @@ def _class_method(value, owner: type) -> Callable | None:
     return None
 
 
-def _method_of_object(owner, name: str) -> Callable:
+def _method_of_object(value, owner, name: str) -> Callable:
+    """Of an object, the method that C has under the name: what its class defines over it is another one."""
+
     def method(frame, args, kwargs):
         found = frame.world.known(owner)
+        own = frame.world.method_of_c(value) if isinstance(found, ObjectVariable) else None
+        if own is not None:
+            return found.call_c(frame, own, args, kwargs)
         if isinstance(found, CallableVariable):  # its methods lead here again
             raise Unsupported(breaks.UNKNOWN_CALL, f"{name}() of {found.describe()}")
         return found.method(frame, name, args, kwargs)

@@ -26,7 +26,7 @@ from dynamo.variables.function import CallableVariable, FunctionVariable, Method
 from dynamo.variables.hashed import value_at
 from dynamo.variables.lazy import Lazy
 from dynamo.variables.mapping import DictVariable
-from dynamo.variables.object import ObjectVariable
+from dynamo.variables.object import NativeMethod, ObjectVariable
 from dynamo.variables.outside_list import OutsideList
 from dynamo.variables.sequence import ListVariable, NamedTupleVariable, SliceVariable, TupleVariable
 from dynamo.variables.sets import SetVariable
@@ -356,12 +356,15 @@ def _builtin(frame, value, source):
         # A method of a container: another object each time it is asked for, so its container is looked at.
         frame.output.guard_type(source, type(value))
         frame.output.guard(guards.Equals(Attr(source, "__name__"), value.__name__))
-        return wrap(frame, owner, Attr(source, "__self__")).getattr(frame, value.__name__)
+        of = wrap(frame, owner, Attr(source, "__self__"))
+        own = frame.world.method_of_c(value) if isinstance(of, ObjectVariable) else None
+        return of.getattr(frame, value.__name__) if own is None else NativeMethod(of, own)
     if isinstance(value, types.MethodWrapperType) and not isinstance(source, Object):
         # Another object each time it is asked for: what it is bound to and its name say which.
         frame.output.guard_type(source, type(value))
         frame.output.guard(guards.Equals(Attr(source, "__name__"), value.__name__))
         frame.output.guard_same(Attr(source, "__self__"), owner)
+        frame.output.guard_same(Attr(source, "__objclass__"), value.__objclass__)
         return CallableVariable(value, native.handler(value), source)
     return _identity(frame, CallableVariable(value, native.handler(value), source))
 

@@ -111,7 +111,7 @@ class ClassesSeen:
             return
         source = self._class_at(cls)
         self._saw("class", source, name, found)
-        if type(found) in DATA:  # its value is looked at apart
+        if id(type(found)) in DATA:  # its value is looked at apart
             self.output.guard_type(ClassAttr(source, name), type(found))
         else:
             lookup = guards.lasting_lookup if source is TENSOR else guards.ClassLookupIs

@@ -16,13 +16,13 @@ STRONG, WEAK, ABSENT_HERE, PARTS = range(4)  # Held of eval_frame/guard_program.
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, or by an extension
 _CONSTANTS = (str, int, bool, float, complex, bytes, tuple, frozenset, type(None), type(Ellipsis), type(NotImplemented))
 _CONSTANT_IDS = frozenset(map(id, _CONSTANTS))  # (a metaclass may define `__eq__`)
-# Things of a class that cannot be referred to weakly, by what they are made of.
-_PARTS: dict[type, tuple[str, ...]] = {
-    property: ("fget", "fset", "fdel"),
-    classmethod: ("__func__",),
-    staticmethod: ("__func__",),
-    types.MemberDescriptorType: ("__objclass__", "__name__"),
-    types.GetSetDescriptorType: ("__objclass__", "__name__"),
+# Things of a class that cannot be referred to weakly, by what they are made of. (By addresses: a metaclass may define `__eq__`.)
+_PARTS: dict[int, tuple[str, ...]] = {
+    id(property): ("fget", "fset", "fdel"),
+    id(classmethod): ("__func__",),
+    id(staticmethod): ("__func__",),
+    id(types.MemberDescriptorType): ("__objclass__", "__name__"),
+    id(types.GetSetDescriptorType): ("__objclass__", "__name__"),
 }
 
 
@@ -52,8 +52,9 @@ def hold(obj: Any) -> tuple[Any, int]:
         return None, ABSENT_HERE
     if lives_on(obj):
         return obj, STRONG
-    if type(obj) in _PARTS:
-        return (type(obj), *((name, getattr(obj, name)) for name in _PARTS[type(obj)])), PARTS
+    parts = _PARTS.get(id(type(obj)))
+    if parts is not None:
+        return (type(obj), *((name, getattr(obj, name)) for name in parts)), PARTS
     return obj, WEAK
 
 

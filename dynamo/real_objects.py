@@ -18,7 +18,7 @@ IMMUTABLE = 1 << 8  # of tp_flags: attributes of the class cannot be set (classe
 IMPORT = __import__
 ABSTRACT = 1 << 20  # of tp_flags: the class has abstract methods
 HEAP_TYPE = 1 << 9  # of tp_flags: made while the program runs, as classes written in Python are (and some in C)
-DATA = frozenset({int, float, str, bytes, complex, tuple, list, dict, set, frozenset})  # no descriptors
+DATA = frozenset(map(id, (int, float, str, bytes, complex, tuple, list, dict, set, frozenset)))  # (addresses) no descriptors
 C_FUNCTIONS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dynamo.output_graph import OutputGraph
 
 BOUND_BY_C = (types.BuiltinMethodType, types.MethodWrapperType)
-METHODS_OF_C = (types.MethodDescriptorType, types.WrapperDescriptorType)
+METHODS_OF_C = {id(types.MethodDescriptorType), id(types.WrapperDescriptorType)}
 
 listen: Callable[[str, Source, Any, Any], None] | None = None  # told (kind of read, source, name or key, value)
 
@@ -191,11 +191,11 @@ class World(ClassesSeen):
         return self.wrap(value, Attr(source, name))
 
     def method_of_c(self, bound: Any) -> Any:
-        """The descriptor of C that a bound method is of, whatever overrides it in the class of its object; None if that is not known."""
+        """The descriptor of C that a bound method is of, whatever overrides it in the class of its object, if that is known."""
         owner, name = bound.__self__, bound.__name__
         for cls in type.mro(type(owner)):
             found = cls.__dict__.get(name)
-            if type(found) in METHODS_OF_C and found.__get__(owner) == bound:
+            if id(type(found)) in METHODS_OF_C and found.__get__(owner) == bound:
                 return found
         return None
 

@@ -62,7 +62,7 @@ MAKERS = {
 
 
 def shown(o):
-    own = list(list.__iter__(o)) if isinstance(o, list) else {k: dict.get(o, k) for k in dict.__iter__(o)} if isinstance(o, dict) else o
+    own = list(list.__iter__(o)) if isinstance(o, list) else [(k, dict.get(o, k)) for k in o] if isinstance(o, dict) else o
     return re.sub("0x[0-9a-f]+", "", repr((own, getattr(o, "args", None))))
 
 

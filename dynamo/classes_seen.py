@@ -31,6 +31,7 @@ from dynamo.real_objects import (
     TUPLE_HOOKS,
     Registered,
     code_file,
+    flags_of,
     is_among,
     members_of,
     mro_of,
@@ -97,7 +98,7 @@ class ClassesSeen:
             found = walk(mro, name)
             self._guard_class(cls, name, found)
             return found
-        if not cls.__flags__ & IMMUTABLE:
+        if not flags_of(cls) & IMMUTABLE:
             self.output.guard(guards.MroIs(Object(cls), tuple(map(id, mro))))
         for c in mro[next(i for i, c in enumerate(mro) if c is start) + 1 :]:
             # What each class on the way has by itself or from its bases: none can come to hide what lies behind it.
@@ -107,7 +108,7 @@ class ClassesSeen:
         return MISSING
 
     def _guard_class(self, cls: type, name: str, found: Any) -> None:
-        if cls.__flags__ & IMMUTABLE:
+        if flags_of(cls) & IMMUTABLE:
             return
         source = self._class_at(cls)
         self._saw("class", source, name, found)
@@ -151,7 +152,7 @@ class ClassesSeen:
     def _keeps(self, cls: type, base: type, names: tuple[str, ...]) -> bool:
         bases, mro = mro_of(base), mro_of(cls)
         found = [walk(bases, name) for name in names]
-        if not base.__flags__ & IMMUTABLE or cls.__flags__ & IMMUTABLE or [*map(id, found)] != [id(walk(mro, n)) for n in names]:
+        if not flags_of(base) & IMMUTABLE or flags_of(cls) & IMMUTABLE or [*map(id, found)] != [id(walk(mro, n)) for n in names]:
             return all(self.on_class(cls, name) is f for name, f in zip(names, found))
         for name, f in zip(names, found):
             self._saw("class", self._class_at(cls), name, f)
@@ -164,11 +165,11 @@ class ClassesSeen:
         if cls.__dictoffset__ or not hasattr(cls, "_fields"):
             return False
         made = ((self.on_class(cls, name), kind) for name, kind in MADE_BY_NAMEDTUPLE.items())
-        if cls.__flags__ & HEAP_TYPE and not all(
+        if flags_of(cls) & HEAP_TYPE and not all(
             type(found) is kind and code_file(found) in (collections.__file__, return_types.__file__) for found, kind in made
         ):
             return hasattr(cls, "n_sequence_fields")  # (the class of a struct sequence)
-        if cls.__flags__ & HEAP_TYPE:
+        if flags_of(cls) & HEAP_TYPE:
             self.output.guard(guards.Equals(ClassAttr(self._class_at(cls), "_fields"), cls._fields))  # type: ignore[attr-defined]
         return self.keeps(cls, tuple, TUPLE_HOOKS)
 
@@ -213,7 +214,7 @@ class ClassesSeen:
 
     def is_immutable(self, cls: type) -> bool:
         """Whether the attributes of the class cannot be set."""
-        return bool(cls.__flags__ & IMMUTABLE)
+        return bool(flags_of(cls) & IMMUTABLE)
 
     def has_dict(self, cls: type) -> bool:
         """Whether objects of the class have a `__dict__`: a fact of its layout."""
@@ -232,7 +233,7 @@ class ClassesSeen:
         """The abstract methods that forbid to make objects of the class; guarded."""
         if type(cls) is type:
             return frozenset()
-        if not cls.__flags__ & ABSTRACT:  # (asking for the names would ask a `__getattr__` of the metaclass)
+        if not flags_of(cls) & ABSTRACT:  # (asking for the names would ask a `__getattr__` of the metaclass)
             return frozenset()
         names = cls.__abstractmethods__  # type: ignore[attr-defined]
         self.output.guard(guards.Equals(Attr(self._class_at(cls), "__abstractmethods__"), names))

@@ -111,9 +111,9 @@ class Guard(_eval_frame.Hashed):
         elif self.source is not None:
             yield self.source
         for value in self.values:
-            if isinstance(value, Source):
+            if issubclass(type(value), Source):
                 yield value
-            elif isinstance(value, Shape):
+            elif issubclass(type(value), Shape):
                 yield from value.symbols.values()
 
     def holds(self, scope: Scope) -> bool:
@@ -185,7 +185,7 @@ def _identity(value: Any) -> Any:
     """What makes two compared values the same in a guard."""
     if type(value) is Loose:
         value = value()
-    if isinstance(value, (int, str, bytes, Source)) or value is None:
+    if issubclass(type(value), (int, str, bytes, Source)) or value is None:  # (isinstance may ask the object)
         return (type(value), value)
     if type(value) is tuple:
         return tuple(_identity(v) for v in value)
@@ -205,7 +205,7 @@ def _hashed(value: Any) -> Any:
 
 
 def _show(value: Any) -> str:
-    text = getattr(value, "__qualname__", None) if isinstance(value, type) or callable(value) else None
+    text = getattr(value, "__qualname__", None) if issubclass(type(value), type) or callable(value) else None
     text = text or repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 

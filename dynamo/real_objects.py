@@ -37,6 +37,9 @@ def is_among(cls: type, classes: Iterable[type]) -> bool:
     return any(c is cls for c in classes)
 
 
+flags_of = type.__dict__["__flags__"].__get__  # (`cls.__flags__` asks a `__getattribute__` of the metaclass)
+
+
 def is_plain_key(cls: type) -> bool:
     """Whether a dict finds the class by identity: a metaclass may define `__eq__`, and have no `__hash__` then."""
     meta = type(cls)
@@ -66,7 +69,7 @@ def reads_builtins(function: types.FunctionType) -> bool:
 def written_in_c(cls: type) -> bool:
     """Whether the class is written in C: it is static, or defines a method there. (Slots and `__dict__` say nothing: those
     of classes written in Python are C's as well.)"""
-    if not cls.__flags__ & HEAP_TYPE:
+    if not flags_of(cls) & HEAP_TYPE:
         return True
     return any(
         (isinstance(v, C_FUNCTIONS) and v.__objclass__ is cls) or (isinstance(v, types.BuiltinFunctionType) and v.__self__ is cls)

@@ -17,6 +17,7 @@ from typing import Any
 from aten.records import record, replaced
 from dynamo import breaks
 from dynamo.breaks import Raised, Unsupported
+from dynamo.real_objects import is_plain_key
 from dynamo.source import Source
 from dynamo.variables.base import NULL, Variable
 from dynamo.variables.raising import run_python
@@ -124,7 +125,7 @@ def bind(frame, found: Found, obj: Variable | None, owner: Variable) -> Variable
     raw = found.raw
     if isinstance(raw, Variable):
         return _bind_stored(frame, found, obj, owner)
-    rule = RULES.get(type(raw))
+    rule = RULES.get(type(raw)) if is_plain_key(type(raw)) else None
     if rule is not None:
         return rule(frame, found, obj, owner)
     if frame.world.lacks(type(raw), "__get__"):
@@ -155,7 +156,7 @@ def _bind_by_class(frame, found: Found, descriptor: Variable, cls: type, obj: Va
     """A descriptor whose `__get__` is written in Python, or comes from a kind that has a rule (a class made from property)."""
     getter = find_function(frame, cls, "__get__")
     if getter is None:
-        kind = next((kind for kind in frame.world.mro(cls) if kind in RULES), None)
+        kind = next((kind for kind in frame.world.mro(cls) if is_plain_key(kind) and kind in RULES), None)
         if kind is not None and not isinstance(found.raw, Variable) and frame.world.keeps(cls, kind, ("__get__",)):
             return RULES[kind](frame, found, obj, owner)
         raise Unsupported(breaks.UNKNOWN_VALUE, f"the descriptor {found.name} of {found.cls.__name__}")
@@ -221,7 +222,7 @@ def _static(frame, found, obj, owner):
 @descriptor(classmethod)
 def _class(frame, found, obj, owner):
     inner = found.raw.__func__
-    rule = RULES.get(type(inner))
+    rule = RULES.get(type(inner)) if is_plain_key(type(inner)) else None
     if rule is not None:  # (before Python 3.13 the descriptor inside is asked, with the class as its object)
         return rule(frame, replaced(found, raw=inner), owner, frame.world.known(owner.python_type()))
     return frame.values.method(frame.world.function(inner), owner)

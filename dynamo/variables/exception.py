@@ -8,6 +8,7 @@ from typing import Any
 
 from dynamo import _eval_frame, breaks, outcome, trace_rules
 from dynamo.breaks import NotConstant, Raised, Unsupported
+from dynamo.real_objects import HEAP_TYPE, flags_of
 from dynamo.reraise import Step, passer
 from dynamo.variables import attributes
 from dynamo.variables.attributes import MEMBERS, storage_of
@@ -311,10 +312,7 @@ def _open(value: Any) -> Variable:
 
 def c_base(cls: type) -> type:
     """The exception class written in C that `cls` is, or comes from."""
-    return next(c for c in cls.__mro__ if not c.__flags__ & HEAP_TYPE)
-
-
-HEAP_TYPE = 1 << 9  # of tp_flags; the builtin exceptions lack it
+    return next(c for c in cls.__mro__ if not flags_of(c) & HEAP_TYPE)
 
 
 def as_c_does(frame, values: list, make: Callable) -> Any:

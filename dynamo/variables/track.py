@@ -352,7 +352,7 @@ def _builtin(frame, value, source):
     on_demand.load_native()
     native = on_demand.import_part("native")
     owner = getattr(value, "__self__", None)
-    if type(value) is types.BuiltinMethodType and isinstance(owner, (list, dict, set, str, tuple)):
+    if type(value) is types.BuiltinMethodType and issubclass(type(owner), (list, dict, set, str, tuple)):
         # A method of a container: another object each time it is asked for, so its container is looked at.
         frame.output.guard_type(source, type(value))
         frame.output.guard(guards.Equals(Attr(source, "__name__"), value.__name__))

@@ -153,7 +153,10 @@ def test_objects_of_all_protocols(meta):
 
     def told(function, n):
         key = classes[3]()
-        return repr(function(weft.ones(2), *classes, classes[0](n), key, classes[2](), {key: 9})[1])
+        try:
+            return repr(function(weft.ones(2), *classes, classes[0](n), key, classes[2](), {key: 9})[1])
+        except (TypeError, ValueError) as e:  # (of copy.copy, which looks for the class in a dict)
+            return repr(e)
 
     for n in range(3):
         assert told(compiled, n) == told(prog, n)

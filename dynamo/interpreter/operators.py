@@ -335,8 +335,11 @@ def key(frame, value: Variable, stored: int | None = None) -> Any:
     if not referent.is_same(frame.values.NONE):
         if frame.world.on_class(referent.python_type(), "__hash__") is None:
             raise value.unsupported("hash(), which it may have kept from before,")
-        inner = key(frame, referent)
+        inner = key(frame, referent, stored)
         if type(inner) is IdentityKey:
+            real = getattr(referent, "value", None)
+            if stored is not None and real is not None and stored != object.__hash__(real):
+                return WeakKey, HashedKey(frame.output, referent, stored)  # (its class had a `__hash__` then)
             reference.keep_hash()
         return WeakKey(inner.variable) if type(inner) is IdentityKey else (WeakKey, inner)
     return value.hash_key()

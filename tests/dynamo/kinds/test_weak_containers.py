@@ -161,3 +161,29 @@ def test_a_trace_that_ends_in_an_error_keeps_no_object():
         assert len(s) == 1
     finally:
         gc.enable()
+
+
+def test_a_dictionary_keeps_the_hashes_that_its_references_had():
+    class Hashing(Thing):
+        pass
+
+    things = [Hashing(1), Hashing(2)]
+    d = weakref.WeakKeyDictionary(zip(things, (5, 6)))
+
+    def f(x):
+        try:
+            return x + 1, [d[t] for t in things], [t in d for t in things], len(d)
+        except KeyError:
+            return x - 1
+
+    compiled, same = weft.compile(f, backend="eager"), lambda: repr(compiled(weft.ones(1))) == repr(f(weft.ones(1)))
+    assert same()
+    Hashing.__hash__ = lambda self: 7
+    assert same()
+    things.append(Hashing(3))
+    d[things[-1]] = 8
+    assert same()
+    del Hashing.__hash__
+    assert same()
+    things.pop(0)
+    assert same()

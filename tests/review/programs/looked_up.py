@@ -136,7 +136,7 @@ def special_on_instance(C):
 
     def f(x, o):
         out = [
-            hash(o),
+            hash(o) if hash(o) < 1 << 20 else "of its address",
             {o: 1}[o],
             [1, 2, 3][o],
             next(o),

@@ -66,7 +66,7 @@ class Loose:
 
     def __init__(self, obj: Any):
         try:
-            self.reference = weakref.ref(obj)
+            self.reference = weakref.ref(obj, id)  # one of our own, for the program's keeps a hash; `id` does nothing
         except TypeError:
             self.reference = lambda: obj
 

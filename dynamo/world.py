@@ -127,7 +127,7 @@ class World(ClassesSeen):
         has a `__hash__` of the program's are guarded."""
         hashes = _eval_frame.stored_hashes(container)
         found = [self.output.current.ops.key(self.output.current, key, hashes[i]) for i, key in enumerate(keys)]
-        places = tuple(i for i, key in enumerate(found) if isinstance(key[-1] if type(key) is tuple and key else key, HashedKey))
+        places = tuple(i for i, key in enumerate(found) if isinstance(key, HashedKey))
         if places:
             self.output.guard(guards.Equals(Converted(source, StoredHashes(places)), tuple([hashes[i] for i in places])))
         return list(zip(found, keys))

@@ -22,7 +22,7 @@ from dynamo.variables import text as texts
 from dynamo.variables.base import Exhausted, IdentityKey, Variable, WeakKey
 from dynamo.variables.constant import ConstantVariable, boolean
 from dynamo.variables.exception import as_raised
-from dynamo.variables.hashed import Hashed, HashedKey
+from dynamo.variables.hashed import Hashed, HashedKey, WeakHashedKey
 from dynamo.variables.raising import raise_exception
 from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.symint import SymbolicVariable
@@ -336,12 +336,15 @@ def key(frame, value: Variable, stored: int | None = None) -> Any:
         if frame.world.on_class(referent.python_type(), "__hash__") is None:
             raise value.unsupported("hash(), which it may have kept from before,")
         inner = key(frame, referent, stored)
-        if type(inner) is IdentityKey:
-            real = getattr(referent, "value", None)
-            if stored is not None and real is not None and stored != object.__hash__(real):
-                return WeakKey, HashedKey(frame.output, referent, stored)  # (its class had a `__hash__` then)
-            reference.keep_hash()
-        return WeakKey(inner.variable) if type(inner) is IdentityKey else (WeakKey, inner)
+        if isinstance(inner, HashedKey):
+            return WeakHashedKey(frame.output, referent, inner.hash)
+        if type(inner) is not IdentityKey:
+            return WeakKey, inner
+        real = getattr(referent, "value", None)
+        if stored is not None and real is not None and stored != object.__hash__(real):  # (its class had a `__hash__` then)
+            return WeakHashedKey(frame.output, referent, stored)
+        reference.keep_hash()
+        return WeakKey(inner.variable)
     return value.hash_key()
 
 

@@ -47,6 +47,16 @@ class HashedKey(Hashed):
         return frame.ops.equals(frame, self.variable, theirs)
 
 
+class WeakHashedKey(HashedKey):
+    """The same for a weak reference to such a value, or for one that keeps a hash of before."""
+
+    __slots__ = ()
+    __hash__ = Hashed.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is WeakHashedKey and super().__eq__(other)
+
+
 class StoredHashes:
     """The hashes that a dict or set keeps of some of its keys, by their places in the order of iteration."""
 

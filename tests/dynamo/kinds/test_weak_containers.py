@@ -187,3 +187,31 @@ def test_a_dictionary_keeps_the_hashes_that_its_references_had():
     assert same()
     things.pop(0)
     assert same()
+
+
+def test_a_dictionary_that_compiled_code_fills_again_has_the_hashes_of_its_references():
+    class Hashing(Thing):
+        pass
+
+    def play(compile):
+        things = [Hashing(1), Hashing(2)]
+        d, v, s = weakref.WeakKeyDictionary({things[0]: 5}), weakref.WeakValueDictionary(a=things[1]), weakref.WeakSet(things)
+
+        def f(x, t):
+            r = [t in d, d.get(t, 0), len(d), t in s, len(s)]
+            d[t] = t.v + 1
+            s.add(t)
+            v[f"key {t.v}"] = t
+            return x * d[t], r, sorted(v)
+
+        f, told = compile(f), []
+        for hashing in (False, True, False, True, False):
+            if hashing:
+                Hashing.__hash__ = lambda self: 7
+            elif "__hash__" in vars(Hashing):
+                del Hashing.__hash__
+            told += [f(weft.ones(1), things[0])[1:], sorted(hash(r) == object.__hash__(r()) for r in d.data)]
+            told.append([things[0] in d, d.get(things[0])])
+        return told
+
+    assert play(lambda f: weft.compile(f, backend="eager")) == play(lambda f: f)

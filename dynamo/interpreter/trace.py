@@ -117,7 +117,8 @@ def forget(output: OutputGraph) -> None:
         if isinstance(value, ObjectVariable) or (hasattr(value, "value") and issubclass(type(value.value), Tensor)):
             value.value = None  # (issubclass: isinstance may ask the object)
     effects, root = output.side_effects, output.root
-    kept: list[Any] = [output.alive, output.by_id, output.by_source, output.cells, effects.storages, effects.dirty]
+    kept: list[Any] = [output.alive, output.by_id, output.by_source, output.cells, effects.storages, effects.dirty, output.apart]
+    kept += [output.mutated, output.storage_sizes, output.unrecorded, output.copied_views, output.used_leaves, output.own_leaves]
     for held in (*kept, output.world.names, output.world.members, root.locals, root.stack, root.free_cells):
         held.clear()
     root.result = root.function = None

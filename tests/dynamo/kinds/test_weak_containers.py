@@ -159,6 +159,11 @@ def test_a_trace_that_ends_in_an_error_keeps_no_object():
             f(weft.ones(1))
         things.pop()
         assert len(s) == 1
+        things[0], first = Thing(3), things[0]  # (of which the look-up finds that it is none of the keys)
+        with pytest.raises(KeyError):
+            f(weft.ones(1))
+        del first
+        assert len(s) == 0
     finally:
         gc.enable()
 

@@ -353,7 +353,7 @@ def weak_containers(C):
     ws = weakref.WeakSet(keep)
 
     def f(x):
-        return x + len(wd), len(wv), len(ws), sorted(v.n for v in ws), sorted(wv), wv.get(2) is None, [wd[k] for k in keep]
+        return x + len(wd), len(wv), len(ws), sorted((v.n for v in ws), key=repr), sorted(wv), wv.get(2) is None, [wd[k] for k in keep]
 
     c = C(f)
     r = [c(x0())]

@@ -31,6 +31,7 @@ from dynamo.real_objects import (
     TUPLE_HOOKS,
     Registered,
     code_file,
+    dictoffset_of,
     flags_of,
     is_among,
     members_of,
@@ -218,7 +219,7 @@ class ClassesSeen:
 
     def has_dict(self, cls: type) -> bool:
         """Whether objects of the class have a `__dict__`: a fact of its layout."""
-        return cls.__dictoffset__ != 0 or issubclass(cls, threading.local)
+        return dictoffset_of(cls) != 0 or issubclass(cls, threading.local)
 
     def c_bases(self, cls: type) -> tuple[type, ...]:
         """The classes written in C that `cls` is or comes from, but for `object`: a fact of its layout."""
@@ -290,4 +291,5 @@ class ClassesSeen:
         first = self.on_class(cls, name)
         if not hasattr(first, "__code__"):
             return None
-        return next(found for c in self.mro(cls) if (found := c.__dict__.get(name)) is not None and not hasattr(found, "__code__"))
+        below = (members_of(c).get(name) for c in self.mro(cls))
+        return next(found for found in below if found is not None and not hasattr(found, "__code__"))

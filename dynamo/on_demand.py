@@ -13,6 +13,8 @@ import os
 import sys
 from typing import Any
 
+from dynamo.real_objects import class_module
+
 NATIVE = ("builtin_containers", "builtin_numbers", "descriptor", "getter", "library_iterator", "native", "outside_iterator")
 OF_MODULE: dict[str, tuple[str, ...]] = {  # the module (or a package above it) where an object is from → files of variables/
     "_contextvars": ("context_variable",),
@@ -46,7 +48,7 @@ def others() -> list[str]:
 
 def load(obj: Any) -> bool:
     """Load the rules for objects of the module where a function or class is from. Returns whether that happened now."""
-    module = getattr(obj, "__module__", None)
+    module = class_module(obj) if issubclass(type(obj), type) else getattr(obj, "__module__", None)
     if type(module) is not str or module in _seen:
         return False
     known = len(sys.modules)

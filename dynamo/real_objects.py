@@ -37,7 +37,9 @@ def is_among(cls: type, classes: Iterable[type]) -> bool:
     return any(c is cls for c in classes)
 
 
-flags_of = type.__dict__["__flags__"].__get__  # (`cls.__flags__` asks a `__getattribute__` of the metaclass)
+# Of a class, without asking a `__getattribute__` of its metaclass, as `cls.__dict__` does.
+flags_of, dictoffset_of = type.__dict__["__flags__"].__get__, type.__dict__["__dictoffset__"].__get__  # type: ignore[attr-defined]
+class_module, class_name = type.__dict__["__module__"].__get__, type.__dict__["__qualname__"].__get__  # type: ignore[attr-defined]
 
 
 def is_plain_key(cls: type) -> bool:
@@ -73,7 +75,7 @@ def written_in_c(cls: type) -> bool:
         return True
     return any(
         (isinstance(v, C_FUNCTIONS) and v.__objclass__ is cls) or (isinstance(v, types.BuiltinFunctionType) and v.__self__ is cls)
-        for v in cls.__dict__.values()
+        for v in members_of(cls).values()
     )
 
 

@@ -17,6 +17,7 @@ from dynamo import _eval_frame, breaks, config
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.implicit import gives_its_frame
 from dynamo.bytecode.instruction import decode
+from dynamo.real_objects import class_module
 
 OWN = frozenset({"weft", "aten", "dynamo", "inductor"})
 # Parts of the standard library that are plain Python over values; the rest is left to Python.
@@ -82,9 +83,9 @@ def _itself(obj: Any) -> Any:
 
 def module_of(obj: Any) -> str:
     """The module where a function, class or module is from; "" if it is not known."""
-    if isinstance(obj, types.ModuleType):
+    if issubclass(type(obj), types.ModuleType):
         return obj.__name__
-    return getattr(obj, "__module__", None) or ""
+    return (class_module(obj) if issubclass(type(obj), type) else getattr(obj, "__module__", None)) or ""
 
 
 def is_ours(backend: Any) -> bool:

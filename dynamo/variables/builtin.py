@@ -123,7 +123,7 @@ def id_(frame, value):
     if real is None:
         real = getattr(value, "function", None)
     symbol = isinstance(value, frame.values.SymbolicVariable)
-    if value.source is None or real is None or symbol or isinstance(real, Variable):
+    if value.source is None or real is None or symbol or issubclass(type(real), Variable):
         raise value.unsupported("id()")
     frame.world.same(value.source, real)
     return ConstantVariable(id(real))

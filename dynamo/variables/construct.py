@@ -32,7 +32,7 @@ def construct(frame, cls: Variable, args: list[Variable], kwargs: dict[str, Vari
     handler = (CLASSES.get(python_class) if is_plain_key(python_class) else None) or trace_rules.handler(python_class)
     if handler is not None:
         return handler(frame, args, kwargs)
-    if isinstance(python_class, enum.EnumMeta):
+    if issubclass(type(python_class), enum.EnumMeta):
         plain = frame.world.is_enum(python_class) and len(args) == 1 and not kwargs
         if not plain or frame.world.enum_looks_for(python_class):
             raise Unsupported(breaks.UNKNOWN_CALL, f"{python_class.__qualname__}(…)")

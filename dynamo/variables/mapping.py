@@ -56,9 +56,9 @@ class HashedVariable(Variable):
             key = frame.ops.key(frame, item)
         except Raised as raised:
             raise self.refused(frame, item, raised) from None
-        if isinstance(key, IdentityKey) and key not in self.entries:
+        if issubclass(type(key), IdentityKey) and key not in self.entries:  # (it may be a class)
             frame.output.told_apart(self, key.variable)
-        if isinstance(key, hashed.HashedKey) and any(
+        if issubclass(type(key), hashed.HashedKey) and any(
             k.hash != key.hash and k.variable.is_same(key.variable) for k in self.entries if isinstance(k, hashed.HashedKey)
         ):  # Python finds it by identity if it happens to look where it lies
             raise item.unsupported("a look-up by another hash than it was stored with")

@@ -282,7 +282,7 @@ def factory_of(value: Any) -> Any:
 def outside_dict(frame, base: type, value: dict, source: Source) -> DictPart:
     keys = keys_of(value)
     entries: dict = {}
-    if all(isinstance(k, PLAIN) for k in keys):
+    if all(issubclass(type(k), PLAIN) for k in keys):
         frame.output.guard(guards.DictKeysAre(source, tuple(keys)))
         for k in keys:
             item = NativeItem(source, k, dict)
@@ -380,7 +380,7 @@ class SetPart(Part, SetVariable):
 
 def outside_set(frame, base: type, value: Any, source: Source) -> SetPart:
     items = list(base.__iter__(value))  # type: ignore[attr-defined]
-    if not all(isinstance(v, PLAIN) for v in items):
+    if not all(issubclass(type(v), PLAIN) for v in items):
         raise Unsupported(breaks.UNKNOWN_VALUE, f"{source}, a set of objects")
     frame.output.guard(guards.Equals(Converted(source, tuple_of_set), tuple(items)))
     return SetPart([ConstantVariable(v) for v in items], frozen=base is frozenset, source=source, order=items)

@@ -10,6 +10,7 @@ from typing import Any
 from dynamo import outcome
 from dynamo.breaks import NotConstant, Raised
 from dynamo.operators import ROWS, UNARY
+from dynamo.real_objects import class_module, class_name
 from dynamo.variables import attributes
 from dynamo.variables.attributes import C_METHODS, MEMBERS, find, storage_of
 from dynamo.variables.base import NULL, SEQUENCES, Exhausted, IdentityKey, TrueVariable, Variable
@@ -45,7 +46,7 @@ class ObjectVariable(Variable):
         return self.cls
 
     def describe(self):
-        return f"an object of class {self.cls.__qualname__}"
+        return f"an object of class {class_name(self.cls)}"
 
     def make_storage(self) -> Storage:
         return Storage(self, self.value)
@@ -179,7 +180,7 @@ class ObjectVariable(Variable):
         return result
 
     def getitem(self, frame, key):
-        if self.cls.__module__ == "typing":  # List[int] and the like
+        if class_module(self.cls) == "typing":  # List[int] and the like
             made = run_python(frame, operator.getitem, self.as_typing(), frame.ops.real(frame, key))
             return frame.world.known(frame.output.kept(made))
         if (part := self.part_of_slot(frame, "__getitem__")) is not None:

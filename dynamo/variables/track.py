@@ -236,7 +236,7 @@ def _dict(frame, value, source):
         return _object(frame, value, source)
     output.guard_type(source, type(value))
     inside = Converted(source, dict) if type(value) is types.MappingProxyType else source
-    plain = all(isinstance(k, PLAIN) for k in value)
+    plain = all(issubclass(type(k), PLAIN) for k in value)
     entries = {}
     if plain:
         output.guard(guards.DictKeysAre(inside, tuple(value)))
@@ -257,7 +257,7 @@ def _dict(frame, value, source):
 @kind(set)
 def _set(frame, value, source):
     frame.output.guard_type(source, set)
-    if not all(isinstance(v, PLAIN) for v in value):
+    if not all(issubclass(type(v), PLAIN) for v in value):
         return _set_of_objects(frame, value, source)
     frame.output.guard(guards.SetIs(source, tuple(value)))
     return SetVariable([ConstantVariable(v) for v in value], source=source, order=value)
@@ -278,7 +278,7 @@ def _set_of_objects(frame, value, source) -> SetVariable:
 def _frozenset(frame, value, source):
     if not isinstance(source, Object):
         frame.output.guard_type(source, frozenset)
-        if not all(isinstance(v, PLAIN) for v in value):
+        if not all(issubclass(type(v), PLAIN) for v in value):
             made = _set_of_objects(frame, value, source)
             made.frozen = True
             return made

@@ -229,9 +229,9 @@ def cycles_are_collected(C):
         o = A()
         o.me = o
         del o
-        n = gc.collect()
+        some = bool(gc.collect())
         log.append("collected")
-        return x + (n > 0)
+        return x + some
 
     c = C(f)
     gc.collect()

@@ -7,9 +7,8 @@ loop, and has the same bits; `<name>_backward` takes the gradient first.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
-
-from aten.unpatched import math
 
 from .definitions import define, definitions
 

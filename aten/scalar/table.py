@@ -17,13 +17,12 @@ the true value at most, in units in the last place (tests/aten/native/test_vecma
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from aten.unpatched import math
 
 from . import numerics
 from .numerics import via

@@ -97,5 +97,6 @@ def test_the_operators_are_not_read_where_a_program_replaces_them():
 def test_sizes_are_computed_by_mathematics_that_no_program_replaces():
     apart = ("unpatched.py", "inventory.py")  # which has the copy, and which lists what is in the module
     files = [p for f in ("aten", "dynamo", "inductor") for p in (FOLDER.parent / f).rglob("*.py") if p.name not in apart]
+    files = [p for p in files if p.parent.name != "scalar"]  # which the build runs alone
     found = [str(p) for p in files for line in p.read_text().splitlines() if line.strip() == "import math"]
     assert found == []

@@ -206,7 +206,7 @@ static void read_call(const Plan &plan, Item item, Step &step) {
   if (!step.names) throw Malformed{""};
   for (Py_ssize_t i = 0; i < n; i++) {
     step.args.push_back(read_arg(plan, item[4][i][1]));
-    PyTuple_SET_ITEM(step.names, i, PyUnicode_FromString(item[4][i][(Py_ssize_t)0].text().c_str()));
+    PyTuple_SET_ITEM(step.names, i, PyUnicode_InternFromString(item[4][i][(Py_ssize_t)0].text().c_str()));
   }
   if (step.kind == StepKind::Extern)
     for (size_t i = 0; i < plan.buffers.size(); i++)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from aten.op import ops, registry
+from aten.op import composite, ops, registry
 from aten.ops.pointwise import binary, unary
 from aten.scalar import numerics
 from aten.scalar.numerics import via
@@ -310,15 +310,17 @@ def _over(t: Any, x: Any, at_zero: float) -> Any:
     return ops.where(zero, at_zero, t / ops.where(zero, 1.0, x))
 
 
+@composite("special_modified_bessel_i1(Tensor input) -> Tensor", tags=["function_only"])
+def special_modified_bessel_i1(input):
+    """Modified Bessel function of order 1, of float32 and float64."""
+    return ops.special_i1(input)
+
+
 _ORDERS = {
     "bessel_j0": (lambda x: bessel_j(0, x), lambda t, x: -t * ops.special_bessel_j1(x)),
     "bessel_j1": (lambda x: bessel_j(1, x), lambda t, x, out: t * (ops.special_bessel_j0(x) - _over(out, x, 0.5))),
     "bessel_y0": (lambda x: bessel_y(0, x), lambda t, x: -t * ops.special_bessel_y1(x)),
     "bessel_y1": (lambda x: bessel_y(1, x), lambda t, x, out: t * (ops.special_bessel_y0(x) - out / x)),
-    "modified_bessel_i1": (
-        lambda x: numerics.bessel_i(1, x),
-        lambda t, x, out: t * (ops.i0(x) - _over(out, x, 0.5)),
-    ),
     "modified_bessel_k0": (lambda x: bessel_k(0, x, False), lambda t, x: -t * ops.special_modified_bessel_k1(x)),
     "modified_bessel_k1": (
         lambda x: bessel_k(1, x, False),

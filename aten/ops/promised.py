@@ -13,7 +13,7 @@ PROMISED = {
     "attention":
         "scaled_dot_product_attention dropout_attention scaled_dot_product_attention_backward dropout_attention_backward",
     "bessel":
-        "special_bessel_j0. special_bessel_j1. special_bessel_y0. special_bessel_y1. special_modified_bessel_i1. "
+        "special_modified_bessel_i1 special_bessel_j0. special_bessel_j1. special_bessel_y0. special_bessel_y1. "
         "special_modified_bessel_k0. special_modified_bessel_k1. special_scaled_modified_bessel_k0. "
         "special_scaled_modified_bessel_k1. special_airy_ai. special_spherical_bessel_j0. special_zeta. igamma. igamma_. "
         "igammac. igammac_. special_gammainc=igamma. special_gammaincc=igammac.",

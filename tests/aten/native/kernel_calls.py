@@ -510,6 +510,21 @@ def of_special(name, dtype):
         yield (from_numpy(rng.uniform(low, high, 700)).to(getattr(dtypes, real)),)
 
 
+POLYNOMIALS = [f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"]
+POLYNOMIALS += ["hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"]
+
+
+@calls_of(*(f"special_{name}" for name in POLYNOMIALS))
+def of_polynomials(name, dtype):
+    real = getattr(dtypes, dtype if getattr(dtypes, dtype).is_floating_point else "float32")
+    for sizes, of_degrees in (((3, 40), (40,)), ((700,), (700,)), ((5, 1), (1, 9)), ((0, 3), (3,)), ((), ())):
+        x, n = rng.uniform(-1.5, 1.5, sizes), rng.integers(-2, 14, of_degrees)
+        yield from_numpy(np.asarray(np.where(rng.random(sizes) < 0.3, np.round(x), x))).to(real), from_numpy(np.asarray(n)).to(real)
+    ends = np.array([np.nan, np.inf, -np.inf, 1, -1, 0, -0.0, 0.5, 30.0])
+    for degree in (np.nan, np.inf, -1, 0, 1, 2.5, 7, 300):
+        yield from_numpy(ends).to(real), from_numpy(np.full(9, degree)).to(real)
+
+
 @calls_of("fft_c2c", "fft_r2c", "fft_c2r")
 def of_fft_c2c(name, dtype):
     yield from transforms(name, dtype)

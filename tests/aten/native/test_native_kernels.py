@@ -11,7 +11,7 @@ from aten import _native, arrays, dispatch
 from aten import dtype as dtypes
 from aten.op import registry
 from aten.tensor import from_numpy
-from tests.aten.native.kernel_calls import CALLS, flat, results, tensor
+from tests.aten.native.kernel_calls import CALLS, POLYNOMIALS, flat, results, tensor
 
 SIGNS = {"linalg_eigh", "linalg_svd"}  # vectors are so up to signs: tests/aten/ops/test_lapack.py
 KERNELS = sorted(_native.native_kernels().keys() - SIGNS)
@@ -24,6 +24,7 @@ sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r li
 cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_info solve_triangular_matrix solve_factored
 cholesky_info lu_solve_matrix product_of_reflections reflected linalg_ldl_factor_ex exp special_i0e special_i1e special_erfcx
 special_ndtri""".split()
+ROUNDED += [f"special_{name}" for name in POLYNOMIALS if "chebyshev" in name]  # (sines and cosines of the C library)
 UNARY = ("special_i0e", "special_i1e", "special_erfcx", "special_ndtri")  # of whose kernels two tensors are a call
 
 
@@ -98,7 +99,7 @@ WITHOUT_VECTORS = """
 import sys
 from aten import _native
 from aten.op import registry
-from tests.aten.native.kernel_calls import CALLS, results
+from tests.aten.native.kernel_calls import POLYNOMIALS, CALLS, results
 assert _native._use_kernels(0) == "none"
 for name in sorted(_native.native_kernels().keys() & CALLS.keys()):
     op = registry[name]

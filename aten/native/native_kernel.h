@@ -55,6 +55,7 @@ struct NativeKernel {
   PyObject *(*function)(PyObject *, PyObject *const *, Py_ssize_t);
 };
 #define WEFT_KERNEL(...) guarded<__VA_ARGS__>
+extern PyMethodDef series_functions[];  // series_kernels.cpp
 extern const NativeKernel pointwise_kernels[], convolution_kernels[], search_kernels[], norm_kernels[], loss_kernels[], sampling_kernels[], structure_kernels[], scatter_kernels[], order_kernels[], draw_kernels[], creation_kernels[], random_kernels[], part_kernels[], resample_kernels[], ctc_kernels[], fft_kernels[], lapack_kernels[], factored_kernels[], complex_kernels[], gated_kernels[], distance_kernels[], bag_kernels[], recurrent_kernels[], nearest_kernels[], special_kernels[], polynomial_kernels[],
     selection_kernels[];
 

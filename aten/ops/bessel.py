@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten.op import composite, ops, registry
 from aten.ops.pointwise import binary, unary
 from aten.scalar import numerics
 from aten.scalar.numerics import via
+from aten.tensor import from_numpy
 from aten.unpatched import math
 
 Array = np.ndarray
@@ -48,13 +50,9 @@ def _polynomials(function: Callable[[Array], Array]) -> Array:
 
 def _between(function: Callable[[Array], Array], x: Array) -> Array:
     """A function of _NEAR <= x < _FAR, which is integrated once a process at the places that say what its polynomials are."""
-    columns = _polynomials(function)
-    piece = ((x - _NEAR) / _PIECE).astype(np.intp)
-    t = (x - (_NEAR + piece * _PIECE)) * (2 / _PIECE) - 1
-    last, before = columns[-1][piece], np.zeros_like(x)
-    for row in columns[-2:0:-1]:  # Clenshaw
-        last, before = row[piece] + 2 * t * last - before, last
-    return columns[0][piece] + t * last - before
+    found = np.empty_like(x)
+    _native.chebyshev_by_pieces(from_numpy(_polynomials(function)), from_numpy(x), from_numpy(found), _NEAR, _PIECE)
+    return found
 
 
 def _by_size(x: Array, near: Any, between: Any, far: Any) -> Array:
@@ -242,41 +240,12 @@ def _uniform(a: Array, x: Array, upper: bool) -> Array:
     return 0.5 * numerics.erfc(side * eta * np.sqrt(a / 2)) + side * scale * rest
 
 
-def _lower_series(a: Array, x: Array) -> Array:
-    """The sum of x^k / (a (a + 1) … (a + k)), for x < a + 1."""
-    term, total = 1 / a, 1 / a
-    for k in range(1, 3000):
-        term = term * x / (a + k)
-        before, total = total, total + term
-        if (before == total).all():  # so it stays: the terms fall
-            break
-    return total
-
-
-def _upper_fraction(a: Array, x: Array) -> Array:
-    """Legendre's continued fraction, for x >= a + 1."""
-    b = x + 1 - a
-    c, d = np.full(b.shape, 1e300), 1 / b
-    h, still = d, np.full(b.shape, True)
-    for k in range(1, 300):
-        an = -k * (k - a)
-        b = b + 2
-        d = 1 / (an * d + b)
-        c = b + an / c
-        step = d * c
-        h = np.where(still, h * step, h)
-        still = still & (np.abs(step - 1) > 1e-16)  # of each element alone: what it is does not depend on the others
-        if not still.any():
-            break
-    return h
-
-
-def _in_blocks(function: Callable[[Array, Array], Array], a: Array, x: Array) -> Array:
-    """Of elements like each other together: one that needs many terms has few others wait for it."""
-    found, order = np.empty_like(a), np.argsort(np.abs(x - a) / np.sqrt(a))
-    for start in range(0, len(a), 4096):
-        chosen = order[start : start + 4096]
-        found[chosen] = function(a[chosen], x[chosen])
+def _of_terms(function: Callable[..., None], a: Array, x: Array) -> Array:
+    """A native sum or fraction of numbers, those like each other together: one that needs many terms has few others wait for it."""
+    order = np.argsort(np.abs(x - a) / np.sqrt(a))
+    found, sorted_found = np.empty_like(a), np.empty_like(a)
+    function(from_numpy(a[order]), from_numpy(x[order]), from_numpy(sorted_found))
+    found[order] = sorted_found
     return found
 
 
@@ -289,10 +258,12 @@ def incomplete_gamma(a: Array, x: Array, upper: bool) -> Array:
     if near.any():
         found[near] = _uniform(a[near], x[near], upper)
     good &= ~near
-    for where, function, gives_upper in ((good & (x < a + 1), _lower_series, False), (good & (x >= a + 1), _upper_fraction, True)):
+    below = x < a + 1
+    for chosen, function, gives_upper in ((below, _native.gamma_series, False), (~below, _native.gamma_fraction, True)):
+        where = good & chosen
         if where.any():
             p, y = a[where], x[where]
-            part = np.exp(-y + p * np.log(y) - numerics.lgamma(p)) * _in_blocks(function, p, y)
+            part = np.exp(-y + p * np.log(y) - numerics.lgamma(p)) * _of_terms(function, p, y)
             found[where] = part if gives_upper == upper else 1 - part
     # (Whatever the other argument is, NaN too.)
     all_below = (a == 0) & (x > 0) | np.isposinf(x) & ~(np.isposinf(a) | (a < 0))

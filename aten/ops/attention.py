@@ -12,6 +12,7 @@ from aten.ops.batching import materialize
 from aten.ops.random import reserve
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, is_empty, product
+from aten.symbolic.symint import sym_sqrt
 from aten.unpatched import math
 
 
@@ -64,7 +65,7 @@ def _(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
         )
     if scale is None:
         size = query.shape[-1]
-        scale = 1 / math.sqrt(size) if type(size) is int and size else size**-0.5
+        scale = 1 / sym_sqrt(size) if type(size) is not int or size else 1.0  # (of no numbers all scores are 0)
     return query, key, value, attn_mask, dropout_p, is_causal, scale
 
 

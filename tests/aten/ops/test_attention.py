@@ -51,3 +51,21 @@ def test_compiled(dtype):
     assert result.dtype is dtype and result.shape == (2, 4, 5, 8)
     result.double().sum().backward()
     assert all(t.grad.dtype is dtype and t.grad.isfinite().all() for t in inputs)
+
+
+def test_the_default_scale_is_one_number_however_the_size_is_known():
+    """1 / sqrt(E), which E ** -0.5 is not for each E; of scores in the hundreds exp shows the last bit."""
+    for depth in (8, 24, 40):
+        q = weft.arange(float(3 * 7 * depth)).reshape(3, 7, depth).double().sin() * 12
+
+        def f(q):
+            return F.scaled_dot_product_attention(q, q * 0.5, q + 1, q @ q.transpose(-1, -2))
+
+        for dynamic in (False, True):
+            assert weft.equal(weft.compile(f, dynamic=dynamic, options={"exact": True})(q), f(q))
+
+
+def test_keys_of_no_numbers_weigh_alike():
+    values = weft.arange(6.0).reshape(1, 3, 2)
+    found = F.scaled_dot_product_attention(weft.ones(1, 2, 0), weft.ones(1, 3, 0), values)
+    assert weft.allclose(found, values.mean(1, keepdim=True).expand(1, 2, 2))

@@ -26,7 +26,7 @@ from dynamo.variables.sequence import SequenceVariable, SliceVariable, TupleVari
 from dynamo.variables.tensor import TensorVariable, any_wrapper, has_mask, wrap_result
 from dynamo.variables.tensor_facts import offset_of
 from dynamo.variables.tensor_values import to_python
-from dynamo.views import COPIES, VIEWS, is_at_number, viewed_by, writes
+from dynamo.views import COPIES, VIEWS, is_at_number, through_gaps, viewed_by, writes
 
 if TYPE_CHECKING:
     from aten.op import Op
@@ -393,16 +393,16 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
     target = args[0] if args else next(iter(kwargs.values()))
     if not isinstance(target, TensorVariable):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {target.describe()}")
-    made_by = target.root.node
-    if made_by.graph is not output.graph or (output.graph.outer is not None and made_by.op == "placeholder"):
+    if target.root.node.graph is not output.graph or (output.graph.outer is not None and target.root.node.op == "placeholder"):
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into a tensor from outside of the function that is called")
     if target.root.is_of_subclass and target.root.source is not None and target.root.meta.requires_grad:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into a tensor of a subclass, of which the graph has an alias")
     born = numpys_own(target.node)
     if born is not None:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes a view that only NumPy can make", born)
-    if shares_elements(target, "fill" in op.tags or (op.name == "setitem" and not any(tensors_of([args[1]])))):
-        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor or overlapping windows")
+    in_order = "fill" in op.tags or (op.name == "setitem" and not any(tensors_of([args[1]])))
+    if through_gaps(target.node) or shares_elements(target, in_order):
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor, overlapping windows or gaps")
     saved.check_write(output, op.name, target.node)
     born = read_as_data(target.node) if target.root.meta.requires_grad else None
     if born is not None:

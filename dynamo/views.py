@@ -7,7 +7,7 @@ from typing import Any
 
 from aten.fx.node import Node
 from aten.fx.targets import is_op
-from aten.meta import Meta
+from aten.meta import Meta, dense_order
 from aten.op import registry
 from aten.symbolic.symint import SYMBOLIC, SymBool
 from dynamo import breaks, outcome
@@ -37,6 +37,16 @@ def viewed_by(node: Any) -> Any:
     basic = name != "getitem" or all(map(is_basic, keys_of(node.args[1])))
     is_view = node.target is operator.getitem or getattr(node.target, "kind", None) == "view" or name in VIEWS - COPIES
     return node.args[0] if is_view and basic else None
+
+
+def through_gaps(node: Any) -> bool:
+    """Whether it is a view that as_strided took of a tensor with gaps in its memory: what lies there no graph has."""
+    while (base := viewed_by(node)) is not None:
+        meta = base.meta.get("val")
+        if getattr(node.target, "name", None) == "as_strided" and type(meta) is Meta and dense_order(meta) is None:
+            return True
+        node = base
+    return False
 
 
 def keys_of(key: Any) -> tuple:

@@ -85,3 +85,18 @@ def test_other_views_do_not_end_the_graph(view):
         weft.compiler.reset()
         x = weft.zeros(5, 6)
         assert weft.compile(f, fullgraph=True, dynamic=dynamic)(x).equal(f(x))
+
+
+@pytest.mark.parametrize("through", ["the tensor", "a part", "what was made"])
+def test_writes_by_as_strided_into_gaps(through):
+    """What lies between the elements of a tensor no graph has: such a write is left to Python."""
+
+    def f(x):
+        y = x + 1
+        v = {"the tensor": lambda: x, "a part": lambda: x[:, :3], "what was made": lambda: y[1:, ::2]}[through]()
+        v.as_strided((2, 2), (1, 2)).mul_(3)
+        return y * 2, x.sum(), v
+
+    a, b = (weft.arange(24.0).reshape(4, 6)[:, :4] for _ in range(2))
+    expected, found = f(a), weft.compile(f)(b)
+    assert all(map(weft.equal, expected, found)) and weft.equal(a, b)

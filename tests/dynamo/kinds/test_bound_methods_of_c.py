@@ -88,7 +88,7 @@ def test_what_a_break_leaves_between_the_look_and_the_call():
     assert compiled(weft.ones(1))[1].code == 3
     del cell.cell_contents
     try:
-        with pytest.raises(RuntimeError, match="empty __class__ cell"):
+        with pytest.raises((RuntimeError, NameError), match="__class__"):  # (since 3.12 a NameError)
             compiled(weft.ones(1))
     finally:
         cell.cell_contents = Failure

@@ -88,9 +88,9 @@ template <Division which, class T> PyObject *divided_by(PyObject *const *args) {
 template <Division which> PyObject *division_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   WeftTensor *out = nargs == 3 ? plain(args[0]) : nullptr;
   if (!out || (!plain(args[1]) && !plain(args[2]))) return not_for_these();
-  for (int i = 1; i < 3; i++)
-    if (!plain(args[i]) && !PyLong_CheckExact(args[i])) return not_for_these();
   const int dtype = WEFT_DTYPE(out);
+  for (int i = 1; i < 3; i++)
+    if (const WeftTensor *t = plain(args[i]); t ? WEFT_DTYPE(t) != dtype : !PyLong_CheckExact(args[i])) return not_for_these();
   return dtype_kind(dtype) != KIND_INTEGER ? not_for_these() : by_dtype(dtype, (PyObject *)nullptr, [&](auto type) -> PyObject * {
     typedef typename decltype(type)::type T;
     if constexpr (std::is_integral<T>::value && !std::is_same<T, bool>::value) return divided_by<which, T>(args);

@@ -19,8 +19,8 @@ from aten.fx.node import Node
 from aten.meta import Meta
 from aten.op import Op, registry
 from aten.scalar.composites import whole_loop
+from aten.scalar.unpatched import math
 from aten.transforms.trace import make_fx
-from aten.unpatched import math
 
 _NAMES = [name for name, _ in _native.pointwise_rows()]
 _CODES = {name: code for code, name in enumerate(_NAMES)}

@@ -8,7 +8,7 @@ import numpy as np
 import aten.dtype as dtypes
 from aten._native import DType, Size, Tensor
 from aten.promotion import to_real
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 
 class _Limits:

@@ -10,7 +10,7 @@ import numpy as np
 from aten import _native
 from aten import dtype as dtypes
 from aten.promotion import to_complex
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 
 class PrintOptions:

@@ -9,8 +9,8 @@ import aten.dtype as dtypes
 from aten._native import dtypes as all_dtypes
 from aten._native import promote_types
 from aten.dtype import DType
+from aten.scalar.unpatched import math
 from aten.symbolic.symint import SYMBOLIC, SymFloat
-from aten.unpatched import math
 
 TYPE_NAMES = {dtype.name: dtype.type_name for dtype in all_dtypes}  # for messages
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)

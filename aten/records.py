@@ -17,7 +17,7 @@ from operator import attrgetter
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, dataclass_transform
 
-from aten.unpatched import functools
+from aten.scalar.unpatched import functools
 
 T = TypeVar("T")
 _NONE: Any = object()

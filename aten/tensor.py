@@ -19,7 +19,7 @@ from aten.op import ops
 from aten.open_levels import transforming
 from aten.printing import tensor_text
 from aten.promotion import FLOATING, INTEGER, category, check_fits
-from aten.unpatched import functools, math
+from aten.scalar.unpatched import functools, math
 
 _OPERATORS = frozenset(_native.get_operators())
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aten.collection import lasting_imports
-from aten.unpatched import functools
+from aten.scalar.unpatched import functools
 
 from . import _eval_frame, above
 from ._eval_frame import CompiledFunction, Entry, GuardProgram

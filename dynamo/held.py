@@ -11,10 +11,10 @@ import types
 import weakref
 from typing import Any
 
+from dynamo.real_objects import HEAP_TYPE, flags_of
+
 STRONG, WEAK, ABSENT_HERE, PARTS = range(4)  # Held of eval_frame/guard_program.h
 
-_flags_of = type.__dict__["__flags__"].__get__  # (`cls.__flags__` asks a `__getattribute__` of the metaclass)
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, or by an extension
 _CONSTANTS = (str, int, bool, float, complex, bytes, tuple, frozenset, type(None), type(Ellipsis), type(NotImplemented))
 _CONSTANT_IDS = frozenset(map(id, _CONSTANTS))  # (a metaclass may define `__eq__`)
 # Things of a class that cannot be referred to weakly, by what they are made of. (By addresses: a metaclass may define `__eq__`.)
@@ -41,7 +41,7 @@ def lives_on(obj: Any) -> bool:
     """Whether `obj` is a constant, or lives as long as the interpreter."""
     t = type(obj)
     if t is type or issubclass(t, type):
-        return not _flags_of(obj) & _HEAP_TYPE
+        return not flags_of(obj) & HEAP_TYPE
     if t is types.BuiltinFunctionType:
         return obj.__self__ is None or isinstance(obj.__self__, types.ModuleType)
     return id(t) in _CONSTANT_IDS

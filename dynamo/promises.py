@@ -17,13 +17,13 @@ from typing import Any
 
 from aten.fx.targets import check, expect, expect_sizes, is_op, item
 from aten.meta import Meta, contiguous_strides
+from aten.scalar.unpatched import functools
 from aten.symbolic import nodes, unknown
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr
 from aten.symbolic.ranges import simplify
 from aten.symbolic.shape_env import DataDependentError, ShapeEnv
 from aten.symbolic.symint import SYMBOLIC, wrap
-from aten.unpatched import functools
 from dynamo import config
 
 INT64 = (-(2**63), 2**63 - 1)

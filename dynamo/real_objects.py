@@ -37,9 +37,14 @@ def is_among(cls: type, classes: Iterable[type]) -> bool:
     return any(c is cls for c in classes)
 
 
-# Of a class, without asking a `__getattribute__` of its metaclass, as `cls.__dict__` does.
-flags_of, dictoffset_of = type.__dict__["__flags__"].__get__, type.__dict__["__dictoffset__"].__get__  # type: ignore[attr-defined]
-class_module, class_name = type.__dict__["__module__"].__get__, type.__dict__["__qualname__"].__get__  # type: ignore[attr-defined]
+def _of_class(name: str) -> Callable[[type], Any]:
+    """What reads an attribute that `type` gives to classes, without asking a `__getattribute__` of their metaclass."""
+    return vars(type)[name].__get__
+
+
+flags_of, dictoffset_of, class_module, class_name, _mro, _members = map(
+    _of_class, ("__flags__", "__dictoffset__", "__module__", "__qualname__", "__mro__", "__dict__")
+)
 
 
 def is_plain_key(cls: type) -> bool:
@@ -123,10 +128,6 @@ def names_of_class(cls: type) -> tuple[str, ...]:
     return tuple(cls.__dict__)
 
 
-_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__  # type: ignore[attr-defined]
-_members: Callable[[type], types.MappingProxyType] = type.__dict__["__dict__"].__get__  # type: ignore[attr-defined]
-
-
 def mro_of(cls: type) -> tuple[type, ...]:
     return _mro(cls)
 
@@ -142,6 +143,19 @@ def walk(mro: tuple[type, ...], name: str) -> Any:
         if name in members:
             return members[name]
     return MISSING
+
+
+METHODS_OF_C = {id(types.MethodDescriptorType), id(types.WrapperDescriptorType)}
+
+
+def method_of_c(bound: Any) -> Any:
+    """The descriptor of C that a bound method is of, whatever overrides it in the class of its object, if that is known."""
+    owner, name = bound.__self__, bound.__name__
+    for cls in mro_of(type(owner)):
+        found = members_of(cls).get(name)
+        if id(type(found)) in METHODS_OF_C and found.__get__(owner) == bound:
+            return found
+    return None
 
 
 OURS = dict(members_of(aten.Tensor))  # before a program can have put something else in the place of a method

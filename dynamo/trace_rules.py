@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from aten.unpatched import functools
+from aten.scalar.unpatched import functools
 from dynamo import _eval_frame, breaks, config
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.implicit import gives_its_frame

@@ -43,7 +43,8 @@ def through_gaps(node: Any) -> bool:
     """Whether it is a view that as_strided took of a tensor with gaps in its memory: what lies there no graph has."""
     while (base := viewed_by(node)) is not None:
         meta = base.meta.get("val")
-        if getattr(node.target, "name", None) == "as_strided" and type(meta) is Meta and dense_order(meta) is None:
+        strided = getattr(node.target, "name", None) == "as_strided" and type(meta) is Meta
+        if strided and not meta.is_contiguous() and dense_order(meta) is None:
             return True
         node = base
     return False

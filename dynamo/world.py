@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from dynamo.output_graph import OutputGraph
 
 BOUND_BY_C = (types.BuiltinMethodType, types.MethodWrapperType)
-METHODS_OF_C = {id(types.MethodDescriptorType), id(types.WrapperDescriptorType)}
 
 listen: Callable[[str, Source, Any, Any], None] | None = None  # told (kind of read, source, name or key, value)
 
@@ -189,15 +188,6 @@ class World(ClassesSeen):
             return None
         self._saw("attribute", source, name, value)
         return self.wrap(value, Attr(source, name))
-
-    def method_of_c(self, bound: Any) -> Any:
-        """The descriptor of C that a bound method is of, whatever overrides it in the class of its object, if that is known."""
-        owner, name = bound.__self__, bound.__name__
-        for cls in type.mro(type(owner)):
-            found = cls.__dict__.get(name)
-            if id(type(found)) in METHODS_OF_C and found.__get__(owner) == bound:
-                return found
-        return None
 
     def fact(self, obj: Any, source: Source, name: str) -> Any:
         """What an attribute of an object written in C says now: a constant, compared at each call."""

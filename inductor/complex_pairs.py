@@ -14,7 +14,7 @@ from aten import dispatch
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.op import Op, ops, registry
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 
 class Pair(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 from aten import settings
 from aten.aot.decompositions import Decompositions, decomposition_of
 from aten.op import Op, ops
-from aten.unpatched import functools
+from aten.scalar.unpatched import functools
 from inductor import choices, complex_pairs
 
 

@@ -9,7 +9,7 @@ from aten import errors, settings
 from aten.autograd.graph import saves_through_hooks
 from aten.collection import lasting_imports
 from aten.fx.symbols import runs_whole
-from aten.unpatched import functools
+from aten.scalar.unpatched import functools
 from inductor import modes
 from inductor.codegen.toolchain import CompilerMissing, DeviceCompileError
 from inductor.counters import counters

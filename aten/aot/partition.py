@@ -25,9 +25,9 @@ from aten.fx.symbols import binders, symbols_in
 from aten.fx.targets import is_op
 from aten.meta import Meta, dense_strides
 from aten.scalar.table import table
+from aten.scalar.unpatched import math
 from aten.symbolic.nodes import sym
 from aten.symbolic.symint import SYMBOLIC, wrap
-from aten.unpatched import math
 
 _FREE = frozenset({
     "cast", "bitcast", "where", "clamp", "full", "arange", "eye", "clone", "row_major", "copy", "constant_pad_nd", "slice_scatter",

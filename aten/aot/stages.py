@@ -21,11 +21,11 @@ from aten.fx.symbols import binders_within, map_symbols
 from aten.fx.targets import draw, hook_later, is_op, item, set_default_dtype, set_grad_enabled
 from aten.meta import Meta
 from aten.refusals import may_refuse
+from aten.scalar.unpatched import functools, itertools
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import substitute, sym, walk
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SYMBOLIC, wrap
-from aten.unpatched import functools, itertools
 
 LEAST = 2  # ops that are worth a stage
 VARIANTS = 4  # compilations of one stage; calls that none of them answers run op by op

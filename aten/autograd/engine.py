@@ -16,8 +16,8 @@ from aten.autograd.hook_handle import ListedHandle, RemovableHandle
 from aten.meta import known_equal
 from aten.op import ops
 from aten.open_levels import transforming
+from aten.scalar.unpatched import itertools, math
 from aten.tensor import attach
-from aten.unpatched import itertools, math
 
 
 def _show(sizes: Any) -> str:

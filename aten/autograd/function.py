@@ -13,7 +13,7 @@ from aten._native import Tensor
 from aten.autograd.grad_mode import no_grad
 from aten.autograd.inplace import rewrite
 from aten.open_levels import transforming
-from aten.unpatched import functools
+from aten.scalar.unpatched import functools
 
 
 class FunctionCtx:

@@ -18,7 +18,7 @@ from aten._native import Tensor
 from aten.autograd.engine import grad
 from aten.autograd.jacobians import GradcheckError, Jacobians, array, as_tuple, is_number_tensor, outputs_of, to_tensor, unit
 from aten.autograd.sparse_inputs import by_values
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 
 class _Check(Jacobians):

@@ -14,7 +14,7 @@ from aten.autograd.engine import current_walk, kept_state
 from aten.autograd.function import run_backward
 from aten.autograd.grad_mode import no_grad
 from aten.autograd.hook_handle import JoinedHandle, RemovableHandle
-from aten.unpatched import functools
+from aten.scalar.unpatched import functools
 
 _SAVED_HOOKS = 1 << 7  # bit of the ambient word
 

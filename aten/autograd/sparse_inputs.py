@@ -9,7 +9,7 @@ import numpy as np
 
 from aten import _native, layout
 from aten._native import Tensor
-from aten.unpatched import functools
+from aten.scalar.unpatched import functools
 
 
 def is_sparse(x: Any) -> bool:

@@ -18,9 +18,9 @@ from aten.fx.graph import Graph
 from aten.fx.interpreter import MODES, Interpreter, last_uses, modes_of
 from aten.fx.node import Node
 from aten.fx.symbols import binders, binders_within, free_symbols, resolve
+from aten.scalar.unpatched import math
 from aten.symbolic.symint import SYMBOLIC
 from aten.tensor import Parameter
-from aten.unpatched import math
 
 _numbers = itertools.count(1)
 RUNS_AS_IT_IS = 8  # calls of a GraphModule that run node by node, before its text is compiled

@@ -24,8 +24,8 @@ from aten.fx.interpreter import Interpreter
 from aten.fx.node import Node, map_arg
 from aten.fx.targets import is_op
 from aten.fx.wrapped import kept
+from aten.scalar.unpatched import functools
 from aten.tensor import Parameter
-from aten.unpatched import functools
 
 
 class TraceError(ValueError):

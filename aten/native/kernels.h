@@ -62,6 +62,7 @@ typedef void (*WeftPhiloxFloats)(const uint32_t *lanes, float *out);
 #define WEFT_ORDER_ALONE (1 << 19)
 typedef void (*WeftOrder)(const uint64_t *keys, uint64_t *spare, int64_t n, int64_t *out);
 
+#define WEFT_LONGEST_COPY 2048  // bytes of a row that is copied without the C library
 #define WEFT_NUM_ITEMS 5  // items of 1, 2, 4, 8 and 16 bytes, by the logarithm
 
 typedef struct WeftKernels {
@@ -70,7 +71,7 @@ typedef struct WeftKernels {
   WeftLoop where[WEFT_NUM_DTYPES];                         // args: bool condition, input, other, out
   WeftLoop cast[WEFT_NUM_DTYPES][WEFT_NUM_DTYPES]; // [from][to]; of one dtype: copy
   WeftLoop copy[WEFT_NUM_ITEMS];                   // args: in, out
-  // Rows of 4 to 2,048 adjacent bytes each; memory that is read is not written.
+  // Rows of 4 to WEFT_LONGEST_COPY adjacent bytes each; memory that is read is not written.
   void (*copy_rows)(const char *from, intptr_t from_step, char *to, intptr_t to_step, int64_t rows, int64_t bytes);
   WeftTranspose transpose[WEFT_NUM_ITEMS];
   WeftPhiloxRun philox_run;

@@ -12,7 +12,6 @@ namespace weft {
 constexpr int64_t kGrain = 16384;     // elements worth a thread
 constexpr int64_t kRelease = 65536;   // elements worth giving up the GIL
 constexpr int64_t kTiled = 1024;      // elements worth tiles
-constexpr int64_t kLongestCopy = 2048;  // bytes of a row that is copied without the C library
 
 void Loop::add(const WeftTensor *t) {
   Operand &o = operands_[n_++];
@@ -95,10 +94,12 @@ struct LoopJob {
       if (N == 2 && job->copied) {
         weft_kernels.copy_rows(args[0], down[0], args[N - 1], down[N - 1], rows, job->copied);
         for (int p = 0; p < N; p++) args[p] += rows * down[p];
-      } else for (int64_t row = 0; row < rows; row++) {
-        char *now[N];
-        for (int p = 0; p < N; p++) now[p] = args[p], args[p] += down[p];
-        body(now, &n, steps, job->data);
+      } else {
+        for (int64_t row = 0; row < rows; row++) {
+          char *now[N];
+          for (int p = 0; p < N; p++) now[p] = args[p], args[p] += down[p];
+          body(now, &n, steps, job->data);
+        }
       }
       i += rows, at[last - 1] += rows;
       for (int d = last - 1; d >= 0 && at[d] == l.extents_[d]; d--) {
@@ -204,7 +205,7 @@ void Loop::widen_items(WeftLoop *body) {
 int64_t Loop::copied_bytes(WeftLoop body) const {
   const Operand &in = operands_[0], &out = operands_[1];
   const int64_t item = in.item, last = ndim_ - 1, bytes = extents_[last] * item;
-  if (n_ != 2 || item == 0 || item != out.item || in.steps[last] != item || out.steps[last] != item || bytes < 4 || bytes > kLongestCopy) return 0;
+  if (n_ != 2 || item == 0 || item != out.item || in.steps[last] != item || out.steps[last] != item || bytes < 4 || bytes > WEFT_LONGEST_COPY) return 0;
   if (body != weft_kernels.copy[__builtin_ctzll((unsigned long long)item)] || !weft_kernels.copy_rows) return 0;
   const char *low[2], *high[2];
   for (int p = 0; p < 2; p++) {
@@ -234,10 +235,11 @@ void Loop::run(WeftLoop body, void *data) {
     widen_items(&body);
     if (run_tiles(body, data, total)) return;
   }
-  LoopJob job = {this, body, data, copied_bytes(body)};
+  LoopJob job = {this, body, data, 0};
   int64_t outer = 1, inner = extents_[ndim_ - 1];
   for (int i = 0; i < ndim_ - 1; i++) outer *= extents_[i];
   RowsJob rows = {this, body, data};
+  if (outer > 1) job.copied = copied_bytes(body);
   if (outer == 1) parallel(total, inner, 1, LoopJob::inner, &job);
   else if (!job.copied && RowsJob::pays(*this)) parallel(total, outer, inner, RowsJob::run, &rows);
   else {

@@ -109,7 +109,6 @@ struct PadJob {
   char *out;
   char value[16];
 
-  static constexpr int64_t kFewBytes = 2048;
   struct Middle {
     int64_t first, last, from;
   };
@@ -139,7 +138,7 @@ struct PadJob {
     T fill;
     memcpy(&fill, value, sizeof fill);
     const int64_t bytes = (last - first) * (int64_t)sizeof(T);
-    if (p.mode == PAD_CONSTANT && step == 1 && bytes >= 4 && bytes <= kFewBytes && weft_kernels.copy_rows)
+    if (p.mode == PAD_CONSTANT && step == 1 && bytes >= 4 && bytes <= WEFT_LONGEST_COPY && weft_kernels.copy_rows)
       return framed_rows(plane, y, y_end, fill, {first, last, from}, to);
     for (; y < y_end; y++, to += n) {
       const int64_t place = !d ? 0 : shown_at(p.mode, y - p.before[d - 1], p.sizes[d - 1]);

@@ -13,8 +13,8 @@ from aten.ops.closed import closed, in_float32
 from aten.ops.pointwise import binary, finish_pointwise, float_only, pointwise_meta
 from aten.promotion import TYPE_NAMES, category, element
 from aten.scalar import numerics
+from aten.scalar.unpatched import math
 from aten.shapes import wrap_dim
-from aten.unpatched import math
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:

@@ -11,9 +11,9 @@ from aten.op import op, ops
 from aten.ops.batching import materialize
 from aten.ops.random import reserve
 from aten.promotion import TYPE_NAMES, category
+from aten.scalar.unpatched import math
 from aten.shapes import broadcast, is_empty, product
 from aten.symbolic.symint import sym_sqrt
-from aten.unpatched import math
 
 
 def _fits(a: Any, b: Any) -> bool:

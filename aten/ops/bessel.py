@@ -12,8 +12,8 @@ from aten.op import composite, ops, registry
 from aten.ops.pointwise import binary, unary
 from aten.scalar import numerics
 from aten.scalar.numerics import via
+from aten.scalar.unpatched import math
 from aten.tensor import from_numpy
-from aten.unpatched import math
 
 Array = np.ndarray
 

@@ -13,8 +13,8 @@ from aten.ops.batching import to_front
 from aten.ops.pointwise import unary
 from aten.promotion import TYPE_NAMES, category, to_complex, to_real
 from aten.scalar.numerics import via
+from aten.scalar.unpatched import math
 from aten.shapes import pointwise_strides
-from aten.unpatched import math
 
 # What complex numbers are made of: there are none of bfloat16.
 PARTS = {dtypes.float16, dtypes.float32, dtypes.float64}

@@ -16,8 +16,8 @@ from aten.errors import warn_caller
 from aten.meta import Meta, dense_strides, exceeds
 from aten.op import composite, inplace_of, op, ops
 from aten.promotion import TYPE_NAMES, category, element, number_dtype
+from aten.scalar.unpatched import math
 from aten.shapes import show
-from aten.unpatched import math
 
 _FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
 _LIKE = (

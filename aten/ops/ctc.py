@@ -7,7 +7,7 @@ from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
 from aten.ops.loss import reduce_loss
 from aten.promotion import category
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 
 @composite(

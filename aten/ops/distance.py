@@ -8,8 +8,8 @@ from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
 from aten.ops.vector_norms import vector_norm
 from aten.promotion import TYPE_NAMES, category
+from aten.scalar.unpatched import math
 from aten.shapes import broadcast
-from aten.unpatched import math
 
 _HIDDEN = ["fused", "function_only", "hidden"]
 

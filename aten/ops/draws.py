@@ -7,8 +7,8 @@ import numpy as np
 from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.random import reserve
+from aten.scalar.unpatched import math
 from aten.shapes import broadcast, product
-from aten.unpatched import math
 
 
 def _generator(seed: int, offset: int) -> "np.random.Generator":  # (NumPy imports its random numbers on first use)

@@ -7,8 +7,8 @@ from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
 from aten.ops.embedding import embedding, embedding_backward
+from aten.scalar.unpatched import math
 from aten.shapes import is_empty
-from aten.unpatched import math
 
 _HIDDEN = ["fused", "function_only", "hidden"]
 

@@ -10,9 +10,9 @@ from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.pieces import reduction
 from aten.promotion import TYPE_NAMES, category
+from aten.scalar.unpatched import math
 from aten.shapes import product, show
 from aten.symbolic.unknown import unknown_size
-from aten.unpatched import math
 
 
 @op(

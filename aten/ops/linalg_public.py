@@ -20,9 +20,9 @@ from aten.ops.matmul import multi_product
 from aten.ops.no_halves import is_half, refuse_halves, refuse_inexact, refuse_low_precision, refuse_pinv, refuse_vander
 from aten.ops.vector_norms import vector_norm
 from aten.promotion import TYPE_NAMES, category, to_real
+from aten.scalar.unpatched import math
 from aten.schema import named_result
 from aten.shapes import broadcast, is_empty, product, wrap_dim
-from aten.unpatched import math
 
 _EPS = {"float32": 1.1920928955078125e-07, "float64": 2.220446049250313e-16}
 _turned = adjoint  # where an argument has that name

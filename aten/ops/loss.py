@@ -8,8 +8,8 @@ from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.closed import closed
 from aten.promotion import TYPE_NAMES, category
+from aten.scalar.unpatched import math
 from aten.shapes import show
-from aten.unpatched import math
 
 
 def old_reduction(reduction: str, size_average: Any, reduce: Any) -> str:

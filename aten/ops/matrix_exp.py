@@ -5,7 +5,7 @@ import numpy as np
 from aten.meta import Meta
 from aten.op import op, ops, registry
 from aten.ops.linalg import adjoint, check_matrix
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 
 @op("matrix_exp(Tensor input) -> Tensor", tags=["library"])

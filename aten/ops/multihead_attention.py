@@ -6,8 +6,8 @@ from aten import dtype as dtypes
 from aten.errors import warn_caller
 from aten.op import composite, ops
 from aten.promotion import category
+from aten.scalar.unpatched import math
 from aten.shapes import show
-from aten.unpatched import math
 
 
 @composite(

@@ -6,7 +6,7 @@ from aten.dtype import bool as bool_
 from aten.dtype import float32
 from aten.op import composite, ops
 from aten.ops.attention import causal_mask
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 _HIDDEN = ["hidden"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from aten.op import composite, ops
+from aten.scalar.unpatched import functools
 from aten.shapes import is_int, product
-from aten.unpatched import functools
 
 _HIDDEN = ["hidden"]
 REDUCTIONS = ("none", "mean", "sum")  # by PyTorch's numbers

@@ -12,9 +12,9 @@ from aten.op import composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
 from aten.ops.formats import keep_channels
 from aten.promotion import TYPE_NAMES, category
+from aten.scalar.unpatched import math
 from aten.shapes import is_empty, product, show
 from aten.symbolic.unknown import decided
-from aten.unpatched import math
 
 
 def _check_shape(name: str, input: Meta, normalized_shape: list[Any], weight: Any, bias: Any) -> int:

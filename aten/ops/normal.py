@@ -5,7 +5,7 @@ from aten.ops.closed import closed, floating_of
 from aten.ops.pointwise import unary
 from aten.scalar import numerics
 from aten.scalar.numerics import via
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 
 @composite("special_ndtr(Tensor input) -> Tensor", tags=["function_only"], compute="float32")

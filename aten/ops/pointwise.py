@@ -27,8 +27,8 @@ from aten.promotion import TYPE_NAMES, category, element, number_dtype, result_d
 from aten.scalar import numerics
 from aten.scalar.numerics import via
 from aten.scalar.table import table
+from aten.scalar.unpatched import math
 from aten.shapes import broadcast, is_symbolic, pointwise_strides
-from aten.unpatched import math
 
 _loop = functools.partial(later, "aten.ops.array_loops")
 _LOOPS = {name for name, _ in _native.pointwise_rows()}  # what has eager loops

@@ -10,8 +10,8 @@ from aten.ops.by_definition import by_definition
 from aten.ops.conv import padded, spread_over, windows
 from aten.ops.formats import keep_channels
 from aten.promotion import TYPE_NAMES, category
+from aten.scalar.unpatched import functools, itertools, math
 from aten.shapes import is_empty, is_int, product, show
-from aten.unpatched import functools, itertools, math
 
 
 def _places(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:

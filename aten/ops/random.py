@@ -18,8 +18,8 @@ from aten.ops.creation import CPU, check_sizes, finish, laid_out
 from aten.ops.pointwise import pointwise_meta
 from aten.ops.random_ends import check_integers, check_uniform
 from aten.promotion import TYPE_NAMES, category
+from aten.scalar.unpatched import math
 from aten.shapes import broadcast, pointwise_strides, product
-from aten.unpatched import math
 
 _FACTORY = (
     "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool "

@@ -12,8 +12,8 @@ from aten.op import alias_of, composite, ops
 from aten.ops.formats import format_of
 from aten.ops.structure import cat, constant_pad_nd, flip, wrap_all
 from aten.promotion import INTEGER, TYPE_NAMES, category
+from aten.scalar.unpatched import math
 from aten.shapes import broadcast, infer_size, is_int, product, show, wrap_dim
-from aten.unpatched import math
 
 
 # ------------------------------------------------------------------------------------------- reordered dimensions

@@ -10,8 +10,8 @@ from aten.meta import Meta, channels_innermost, exceeds, known_equal
 from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
 from aten.promotion import TYPE_NAMES
+from aten.scalar.unpatched import math
 from aten.shapes import is_int
-from aten.unpatched import math
 
 _DIMS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 _NEAREST = ("nearest", "nearest-exact")

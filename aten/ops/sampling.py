@@ -7,8 +7,8 @@ from aten.meta import Meta, exceeds
 from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
 from aten.promotion import TYPE_NAMES
+from aten.scalar.unpatched import math
 from aten.shapes import show
-from aten.unpatched import math
 
 
 def _reflected(x: Any, low: float, high: float) -> Any:

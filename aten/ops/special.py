@@ -15,7 +15,7 @@ from aten.ops.pointwise import binary, float_only, pointwise_meta, unary
 from aten.promotion import FINITE, TYPE_NAMES, category, element, number_dtype
 from aten.scalar import numerics
 from aten.scalar.numerics import via
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 
 def _floating_pair(x: Any, y: Any) -> tuple[Any, Any]:

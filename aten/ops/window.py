@@ -6,7 +6,7 @@ from aten import dispatch
 from aten import dtype as dtypes
 from aten.op import composite, ops
 from aten.promotion import TYPE_NAMES, category
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 _OPTIONS = "ScalarType? dtype=None, Any layout=None, Device? device=None, bool requires_grad=False"
 

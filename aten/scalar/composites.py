@@ -7,10 +7,10 @@ loop, and has the same bits; `<name>_backward` takes the gradient first.
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 from .definitions import define, definitions
+from .unpatched import math
 
 INF = math.inf
 

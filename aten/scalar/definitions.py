@@ -8,9 +8,10 @@ of that name computes, in this order of operations.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from .unpatched import math
 
 
 class Definition(NamedTuple):

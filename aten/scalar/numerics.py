@@ -1,10 +1,11 @@
 """Scalar functions that NumPy lacks, as NumPy functions: what native kernels are compared with."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from .unpatched import math
 
 
 def via(function: Callable[..., Any]) -> Callable[..., Any]:

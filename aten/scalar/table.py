@@ -17,7 +17,6 @@ the true value at most, in units in the last place (tests/aten/native/test_vecma
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ import numpy as np
 
 from . import numerics
 from .numerics import via
+from .unpatched import math
 
 FLOATS = ("float32", "float64")
 

@@ -9,8 +9,8 @@ from aten import _native
 from aten import layout as layouts
 from aten._native import Tensor
 from aten.op import ops
+from aten.scalar.unpatched import math
 from aten.sparse.tensor import CooTensor, SparseTensor, _flat_places, rules
-from aten.unpatched import math
 
 
 def rule(*names: str) -> Callable[[Any], Any]:

@@ -14,8 +14,8 @@ from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from aten.scalar.unpatched import math
 from aten.symbolic.python_text import to_text
-from aten.unpatched import math
 
 Number = int | float | bool
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from aten.scalar.unpatched import math
 from aten.symbolic.nodes import Expr, Number
-from aten.unpatched import math
 
 
 def _sum(*args):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from aten.scalar.unpatched import math
 from aten.symbolic.core import (
     FALSE,
     TRUE,
@@ -20,7 +21,6 @@ from aten.symbolic.core import (
     mul,
     sub,
 )
-from aten.unpatched import math
 
 # ------------------------------------------------------------------------------------------- order and logic
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from aten.scalar.unpatched import math
 from aten.symbolic import nodes
 from aten.symbolic.nodes import Expr, Number, as_expr, const, from_terms, rebuild, split_divisible
-from aten.unpatched import math
 
 Interval = tuple[Number, Number]
 Ranges = Mapping[str, tuple]

@@ -7,12 +7,12 @@ from typing import Any
 
 from aten.errors import DataDependentError
 from aten.records import record
+from aten.scalar.unpatched import math
 from aten.symbolic import nodes
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, Number, as_expr, const
 from aten.symbolic.ranges import bounds, simplify
 from aten.symbolic.symint import wrap
-from aten.unpatched import math
 
 
 @record(frozen=True)

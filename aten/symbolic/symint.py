@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from aten.scalar.unpatched import functools, math
 from aten.symbolic import nodes
 from aten.symbolic.nodes import Expr, as_expr
-from aten.unpatched import functools, math
 
 
 class SymNode:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from aten.meta import Meta
 from aten.on_device import beside
 from aten.op import Op, registry
 from aten.ops import indexing_batch, library_batch, on_demand  # noqa: F401  (rules of ops)
+from aten.scalar.unpatched import functools
 from aten.shapes import wrap_dim
 from aten.transforms.mapped_function import MappedFunction
 from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public, shown, writes_of

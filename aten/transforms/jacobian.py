@@ -9,12 +9,12 @@ from typing import Any
 from aten import pytree
 from aten._native import Tensor
 from aten.op import registry
+from aten.scalar.unpatched import math
 from aten.transforms.argnums import chosen_places, with_arguments
 from aten.transforms.batching import vmap
 from aten.transforms.forward_mode import jvp
 from aten.transforms.reverse_mode import vjp
 from aten.transforms.tracer import made_by
-from aten.unpatched import math
 
 
 def _basis(leaves: list[Any]) -> list[Any]:

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aten.unpatched import functools
+from aten.scalar.unpatched import functools
 from dynamo.exc import InvalidBackend
 
 ENTRY_POINTS = "torch_dynamo_backends"  # the group in which packages declare backends, as they do for PyTorch

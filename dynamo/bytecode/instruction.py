@@ -12,7 +12,7 @@ import sys
 import types
 from typing import Any, NamedTuple
 
-from aten.unpatched import itertools
+from aten.scalar.unpatched import itertools
 
 from .. import _eval_frame
 

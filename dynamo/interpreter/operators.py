@@ -63,16 +63,20 @@ def _in_words(frame, row: Operator, v: Variable) -> Variable:
 
 def compute(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
     """The left operand is asked first, unless the right one is of a subclass that has its own reflected method."""
-    left, right = a.python_type(), b.python_type()
-    if left is right and type(a) is type(b):
+    if a.python_type() is b.python_type() and type(a) is type(b):
         return a.binary(frame, row.function, b)
-    look = frame.world.on_class
-    of_subclass = issubclass(right, left) and look(right, row.reflected) is not look(left, row.reflected)
-    if of_subclass or _answers(frame, row, a, b):
+    if right_first(frame, a, b, row.reflected) or _answers(frame, row, a, b):
         result = b.reflected(frame, row.function, a)
         return a.binary(frame, row.function, b) if result is None else result
     result = a.binary(frame, row.function, b)
     return b.reflected(frame, row.function, a) if result is None else result
+
+
+def right_first(frame, a: Variable, b: Variable, reflected: str) -> bool:
+    """Whether the right operand is of a subclass that has its own reflected method."""
+    left, right = a.python_type(), b.python_type()
+    look = frame.world.on_class
+    return issubclass(right, left) and look(right, reflected) is not look(left, reflected)
 
 
 def _in_place(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
@@ -373,5 +377,5 @@ def refused(frame, function: Callable, *values: Variable) -> Exception:
 
 __all__ = [
     "Exhausted", "Unsupported", "binary", "contains", "equals", "formatted", "hash_value", "index", "key", "no_rule", "one_side",
-    "real", "refused", "same", "text", "unary",
+    "real", "refused", "right_first", "same", "text", "unary",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from aten.unpatched import functools
+from aten.scalar.unpatched import functools
 
 
 def calling(fn: Callable) -> types.FunctionType:

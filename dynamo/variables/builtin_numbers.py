@@ -107,7 +107,12 @@ def divmod_(frame, a, b, /):
             return literal(frame, run_python(frame, divmod, plain(a), plain(b)))
         parts = [frame.ops.binary(frame, op, a, b) for op in (operator.floordiv, operator.mod)]
         return frame.values.tuple_(parts)
-    for one, name, other in _asked_of_both(frame, a, b, "__divmod__", "__rdivmod__"):
+    asked = [(a, "__divmod__", b), (b, "__rdivmod__", a)]
+    if a.python_type() is b.python_type():
+        asked.pop()  # (one class is asked once)
+    elif frame.ops.right_first(frame, a, b, "__rdivmod__"):
+        asked.reverse()
+    for one, name, other in asked:
         if frame.world.lacks(one.python_type(), name) or isinstance(one, (ConstantVariable, SymbolicVariable)):
             continue
         result = frame.ops.special(frame, one, name, other)
@@ -120,16 +125,6 @@ def _is_real(number: Variable) -> bool:
     return isinstance(number, SymbolicVariable) or (
         isinstance(number, ConstantVariable) and type(number.value) in (int, float, bool)
     )
-
-
-def _asked_of_both(frame, a, b, name: str, reflected: str) -> list[tuple]:
-    """Who is asked: the left operand first, unless the right one is of a subclass with a method of its own; one class once."""
-    left, right = a.python_type(), b.python_type()
-    asked = [(a, name, b), (b, reflected, a)]
-    if left is right:
-        return asked[:1]
-    look = frame.world.on_class
-    return asked[::-1] if issubclass(right, left) and look(right, reflected) is not look(left, reflected) else asked
 
 
 for _function in (ord, chr, bin, hex, oct):

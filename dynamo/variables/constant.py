@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 from dynamo import breaks, outcome
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS

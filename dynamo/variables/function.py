@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import _operator as operator
-import functools
 import types
 from collections.abc import Callable
 from typing import Any
 
+from aten.scalar.unpatched import functools
 from dynamo import breaks, config, constant_results, on_demand, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import HAS_DOCSTRING, VERSION

@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aten.unpatched import itertools
+from aten.scalar.unpatched import itertools
 from dynamo import breaks, outcome
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.bytecode.instruction import VERSION

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
+from aten.scalar.unpatched import itertools
 from dynamo import breaks, outcome
 from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable

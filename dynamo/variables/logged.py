@@ -9,7 +9,7 @@ from typing import Any
 
 from aten import errors
 from aten.op import registry
-from aten.unpatched import functools
+from aten.scalar.unpatched import functools
 from dynamo import breaks, config, history, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.variables import text as texts

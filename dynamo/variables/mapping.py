@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from aten.later import later
-from aten.unpatched import itertools
+from aten.scalar.unpatched import itertools
 from dynamo import breaks, outcome
 from dynamo.breaks import Raised, Unsupported
 from dynamo.bytecode.instruction import VERSION

@@ -15,13 +15,13 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from aten.scalar.unpatched import math
 from aten.symbolic import symint
-from aten.unpatched import math
 from dynamo import breaks, on_demand, polyfills, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import VERSION
 from dynamo.polyfills import sorting
-from dynamo.real_objects import is_plain_key
+from dynamo.real_objects import is_plain_key, method_of_c
 from dynamo.variables import attributes, builtin_containers
 from dynamo.variables.base import SEQUENCES, Variable, accepts, takes
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, builtin, constant_function
@@ -117,7 +117,7 @@ def _method_of_object(value, owner, name: str) -> Callable:
 
     def method(frame, args, kwargs):
         found = frame.world.known(owner)
-        own = frame.world.method_of_c(value) if isinstance(found, ObjectVariable) else None
+        own = method_of_c(value) if isinstance(found, ObjectVariable) else None
         if own is not None:
             return found.call_c(frame, own, args, kwargs)
         if isinstance(found, CallableVariable):  # its methods lead here again

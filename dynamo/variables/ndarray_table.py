@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 from dynamo import breaks, trace_rules
 from dynamo.breaks import Raised, Unsupported
 from dynamo.variables import builtin

@@ -8,7 +8,7 @@ from aten import _native
 from aten.devices import CPU
 from aten.meta import contiguous_strides
 from aten.op import registry
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 from dynamo import breaks, guards
 from dynamo.breaks import Unsupported
 from dynamo.source import Converted

@@ -7,8 +7,8 @@ from typing import Any
 import aten
 from aten.fx.targets import check, item
 from aten.meta import Meta
+from aten.scalar.unpatched import math
 from aten.symbolic.checked import holds
-from aten.unpatched import math
 from dynamo import breaks, config, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable

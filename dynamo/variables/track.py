@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import enum
-import functools
 import sys
 import threading
 import types
@@ -12,9 +11,10 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
+from aten.scalar.unpatched import functools
 from dynamo import guards, on_demand, trace_rules
 from dynamo.breaks import Unsupported
-from dynamo.real_objects import is_plain_key
+from dynamo.real_objects import is_plain_key, method_of_c
 from dynamo.source import Attr, Converted, DictKey, Item, Object, Source
 from dynamo.variables import module, native_part
 from dynamo.variables.base import Variable
@@ -357,8 +357,11 @@ def _builtin(frame, value, source):
         frame.output.guard_type(source, type(value))
         frame.output.guard(guards.Equals(Attr(source, "__name__"), value.__name__))
         of = wrap(frame, owner, Attr(source, "__self__"))
-        own = frame.world.method_of_c(value) if isinstance(of, ObjectVariable) else None
-        return of.getattr(frame, value.__name__) if own is None else NativeMethod(of, own)
+        own = method_of_c(value) if isinstance(of, ObjectVariable) else None
+        if own is None:
+            return of.getattr(frame, value.__name__)
+        frame.output.guard_same(Converted(source, method_of_c), own)  # (a class may come from two that have the name)
+        return NativeMethod(of, own)
     if isinstance(value, types.MethodWrapperType) and not isinstance(source, Object):
         # Another object each time it is asked for: what it is bound to and its name say which.
         frame.output.guard_type(source, type(value))

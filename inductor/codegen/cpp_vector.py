@@ -9,8 +9,8 @@ from pathlib import Path
 
 import aten
 from aten.records import record
+from aten.scalar.unpatched import math
 from aten.symbolic.expr import CPP_PRELUDE, Expr
-from aten.unpatched import math
 from inductor.codegen import toolchain
 
 # The scalar type of a computed dtype, and the type of an element in memory.

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aten.scalar.unpatched import math
 from aten.symbolic.expr import ZERO, Expr, as_expr, bounds, substitute, sym, walk
-from aten.unpatched import math
 from inductor.codegen.kernel import Plan, Scope, Walk, fits_int32
 from inductor.codegen.triton_function import POINTERS, Parameter
 from inductor.codegen.triton_scalars import OF_BOOLS, TEXTS

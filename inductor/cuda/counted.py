@@ -14,7 +14,7 @@ from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.dispatch import no_grad
 from aten.op import Op, ops
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 
 class Refused(Exception):

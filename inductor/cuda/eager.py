@@ -23,10 +23,10 @@ from aten.fx.graph_module import GraphModule
 from aten.meta import Meta
 from aten.on_device import OPEN
 from aten.op import Op, registry
+from aten.scalar.unpatched import math
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.expr import Expr
 from aten.symbolic.shape_env import DataDependentError, ShapeEnv
-from aten.unpatched import math
 from inductor.codegen.toolchain import DeviceCompileError
 from inductor.cuda import counted, float8
 from inductor.lowering.registry import NotLowered

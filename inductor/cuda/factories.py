@@ -16,8 +16,8 @@ from aten.fx.graph_module import GraphModule
 from aten.meta import Meta
 from aten.op import Op, ops, registry
 from aten.promotion import to_real
+from aten.scalar.unpatched import math
 from aten.symbolic.shape_env import DataDependentError, ShapeEnv
-from aten.unpatched import math
 from inductor.codegen.toolchain import DeviceCompileError
 from inductor.complex_pairs import Pair, joined
 from inductor.cuda import eager

@@ -11,8 +11,8 @@ import contextlib
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator
 
+from aten.scalar.unpatched import itertools, math
 from aten.symbolic.expr import Expr, as_expr, substitute, sym
-from aten.unpatched import itertools, math
 from inductor.ir.buffer import Check
 
 HALF = ("float16", "bfloat16")

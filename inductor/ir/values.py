@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from aten.unpatched import math
+from aten.scalar.unpatched import math
 
 if TYPE_CHECKING:
     from aten.symbolic.expr import Expr

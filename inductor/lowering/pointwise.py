@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from aten.op import registry
+from aten.scalar.unpatched import math
 from aten.symbolic.expr import Expr
-from aten.unpatched import math
 from inductor.ir import nodes
 from inductor.ir.fold import cast as cast_node
 from inductor.ir.nodes import FLOATS, HALF, Node, compute_dtype, const

@@ -1,5 +1,6 @@
 """Bound methods of C that come from outside: C's own, whatever the class of their object defines over them."""
 
+import collections
 import re
 
 import pytest
@@ -79,6 +80,20 @@ def test_called(name):
             o, bound, args = MAKERS[name]()
             told.append((re.sub("0x[0-9a-f]+", "", repr(call(weft.ones(1), bound(o), *args)[1])), shown(o)))
         assert told[0] == told[1]
+
+
+class Ordered(collections.OrderedDict):
+    def move(self):
+        return "mine"
+
+
+def test_two_methods_of_one_name_and_object():
+    compiled = weft.compile(lambda x, method: (x + 1, method()), backend="eager")
+    for cls in (collections.OrderedDict, dict, collections.OrderedDict):
+        o = Ordered(a=1)
+        for maker in (cls, dict, collections.OrderedDict):
+            bound = maker.keys.__get__(o)
+            assert type(compiled(weft.ones(1), bound)[1]) is type(bound())
 
 
 def test_what_a_break_leaves_between_the_look_and_the_call():

@@ -1,8 +1,8 @@
 """Attributes of an instance under the names of special methods: what Python looks up on the class does not see them."""
 
-import copy  # noqa: F401  (of the expressions)
-import math  # noqa: F401
-import operator  # noqa: F401
+import copy
+import math
+import operator
 import re
 
 import pytest

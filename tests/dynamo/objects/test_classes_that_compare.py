@@ -1,6 +1,5 @@
 """Metaclasses that define comparison, or take the hash away: neither is asked where a kind of value is told from others."""
 
-import copy
 import functools
 
 import pytest
@@ -29,7 +28,7 @@ class Boom(type):
         raise ValueError("hash asked")
 
 
-def mk(meta):
+def classes_of(meta):
     class A(metaclass=meta):
         k = 1
 
@@ -99,7 +98,7 @@ def mk(meta):
 glob = {}
 
 
-def prog(x, A, Desc, It, Key, Ctx, Call, Num, o, key, it, d):
+def program(x, A, Desc, It, Key, Ctx, Call, Num, o, key, it, d):
     r = []
     r.append(o.v)
     r.append(o.m())
@@ -111,7 +110,6 @@ def prog(x, A, Desc, It, Key, Ctx, Call, Num, o, key, it, d):
     with Ctx() as c:
         r.append(c)
         raise ValueError
-    r.append(Call()(x).sum().item() if 0 else 1)
     y = Call()(x)
     r.append(Num() + 1)
     r.append([1, 2, 3][Num()])
@@ -141,22 +139,18 @@ def prog(x, A, Desc, It, Key, Ctx, Call, Num, o, key, it, d):
     r.append(g())
     r.append(functools.partial(lambda q: q.v, o)())
     r.append(str(type(o).__name__))
-    r.append(copy.copy(o).v)
     return y + x, r
 
 
 @pytest.mark.parametrize("meta", [NoHash, Always, Boom, type])
 def test_objects_of_all_protocols(meta):
     weft.compiler.reset()
-    classes = mk(meta)
-    compiled = weft.compile(prog, backend="eager")
+    classes = classes_of(meta)
+    compiled = weft.compile(program, backend="eager")
 
     def told(function, n):
         key = classes[3]()
-        try:
-            return repr(function(weft.ones(2), *classes, classes[0](n), key, classes[2](), {key: 9})[1])
-        except (TypeError, ValueError) as e:  # (of copy.copy, which looks for the class in a dict)
-            return repr(e)
+        return repr(function(weft.ones(2), *classes, classes[0](n), key, classes[2](), {key: 9})[1])
 
     for n in range(3):
-        assert told(compiled, n) == told(prog, n)
+        assert told(compiled, n) == told(program, n)

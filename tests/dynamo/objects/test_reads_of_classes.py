@@ -59,147 +59,40 @@ class A(metaclass=M):
         return True
 
 
-G = None
+SPACE: dict = {"A": A, "G": None, "collections": collections, "functools": functools, "weft": weft}
+EXPRESSIONS = """
+o.v; o.m(); [o][0] is o; {o: 1}[o]; {"a": o}["a"].v; o + 1; o(x); isinstance(o, A), type(o) is A; A(4).v; G.v; {o}, (o, 1)[0].v; o
+isinstance(o, int), isinstance(o, (str, list)); len(o), list(o), o[2], 2 in o, bool(o); callable(o), hasattr(o, "zz"), o.v
+o == o, o != o, o is None, hash(o) == hash(o); (lambda z=o: z.v)(); str(type(o)), A.__name__; [*o], sum(o), tuple(o)
+functools.partial(lambda a, b: a.v + b, o)(2); sorted([o, o], key=lambda q: q.v)[0].v; max([o], key=len).v; o.__class__.__name__
+collections.OrderedDict(a=o)["a"].v, collections.deque([o])[0].v; [q.v for q in (o, o)], dict(a=o, b=o)["b"].v
+issubclass(A, object), A is A, {A: 1}[A]; f"{o.v}", format(o.v, "d"); id(o) == id(o), o in [o], [o] == [o], (o,) == (o,)
+next(iter(o)), next(zip(o, o))
+"""
+STATEMENTS = [
+    "o.w = 3; r = o.w",
+    "del o.v; r = 1",
+    "with o as q: r = q.v",
+    "r = (lambda: o.v)()",
+    "try: r = o.nothing\n    except AttributeError as e: r = str(e)",
+    "r = 1 if o else 2",
+    "a, b = o; r = a + b",
+    "weft._dynamo.graph_break(); r = o.v",
+    "raise ValueError(o.v)",
+]
+PROGRAMS = [f"r = {e.strip()}" for line in EXPRESSIONS.strip().splitlines() for e in line.split(";")] + STATEMENTS
 
 
-def progs():
-    def p1(x, o):
-        return x + o.v
-
-    def p2(x, o):
-        return x + 1, o.m()
-
-    def p3(x, o):
-        return x + 1, [o][0] is o
-
-    def p4(x, o):
-        return x + 1, {o: 1}[o]
-
-    def p5(x, o):
-        return x + 1, {"a": o}["a"].v
-
-    def p6(x, o):
-        o.w = 3
-        return x + o.w
-
-    def p7(x, o):
-        return x + 1, o + 1
-
-    def p8(x, o):
-        return o(x)
-
-    def p9(x, o):
-        return x + 1, len(o), list(o), o[2], 2 in o, bool(o)
-
-    def p10(x, o):
-        with o as q:
-            return x + q.v
-
-    def p11(x, o):
-        return x + 1, isinstance(o, A), type(o) is A
-
-    def p12(x, o):
-        return x + 1, isinstance(o, int), isinstance(o, (str, list))
-
-    def p13(x, o):
-        return x + 1, callable(o), hasattr(o, "zz"), o.v
-
-    def p14(x, o):
-        return x + 1, o == o, o != o, o is None, hash(o) == hash(o)
-
-    def p15(x, o):
-        return x + 1, A(4).v
-
-    def p16(x, o):
-        return x + G.v
-
-    def p17(x, o):
-        def g():
-            return o.v
-
-        return x + g()
-
-    def p18(x, o):
-        return x + 1, (lambda z=o: z.v)()
-
-    def p19(x, o):
-        return x + 1, {o}, (o, 1)[0].v
-
-    def p20(x, o):
-        return x + 1, str(type(o)), A.__name__
-
-    def p21(x, o):
-        return x + 1, functools.partial(lambda a, b: a.v + b, o)(2)
-
-    def p22(x, o):
-        return x + 1, sorted([o, o], key=lambda q: q.v)[0].v
-
-    def p23(x, o):
-        return x + 1, collections.OrderedDict(a=o)["a"].v, collections.deque([o])[0].v
-
-    def p24(x, o):
-        try:
-            o.nothing  # noqa: B018
-        except AttributeError as e:
-            return x + 1, str(e)
-
-    def p25(x, o):
-        return weft.where(x > 0, x, 0), o
-
-    def p26(x, o):
-        if o:
-            return x + 1
-        return x - 1
-
-    def p27(x, o):
-        return x + 1, max([o], key=len).v
-
-    def p28(x, o):
-        return x + 1, [q.v for q in (o, o)], dict(a=o, b=o)["b"].v
-
-    def p29(x, o):
-        a, b = o
-        return x + a + b
-
-    def p32(x, o):
-        return x + 1, o.__class__.__name__
-
-    def p33(x, o):
-        return x + 1, issubclass(A, object), A is A, {A: 1}[A]
-
-    def p34(x, o):
-        del o.v
-        return x + 1
-
-    def p35(x, o):
-        return x + 1, id(o) == id(o), o in [o], [o] == [o], (o,) == (o,)
-
-    def p36(x, o):
-        print(end="")
-        weft._dynamo.graph_break()
-        return x + o.v
-
-    def p37(x, o):
-        return x + 1, f"{o.v}", format(o.v, "d")
-
-    def p39(x, o):
-        raise ValueError(o.v)
-
-    def p40(x, o):
-        return x + 1, next(iter(o)), tuple(o), [*o], sum(o), zip(o, o).__next__()
-
-    return [v for v in locals().values()]
-
-
-@pytest.mark.parametrize("f", progs(), ids=lambda f: f.__name__)
-def test_what_is_read(f):
-    global G
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_what_is_read(text):
+    exec(f"def f(x, o):\n    {text}\n    return x + 1, r", SPACE)
+    function = SPACE["f"]
     weft.compiler.reset()
-    compiled = weft.compile(f, backend="eager")
+    compiled = weft.compile(function, backend="eager")
     for _ in range(3):
         told = []
-        for call in (f, compiled):
-            o, G = A(2), A(3)
+        for call in (function, compiled):
+            o, SPACE["G"] = A(2), A(3)
             log.clear()
             try:
                 call(weft.ones(2), o)

@@ -10,7 +10,7 @@ from aten._native import Tensor
 from aten.fx.graph import Graph
 from aten.fx.node import Node
 from aten.fx.targets import is_op
-from aten.unpatched import itertools
+from aten.scalar.unpatched import itertools
 
 __all__ = ["InternalMatch", "SubgraphMatcher"]
 

@@ -267,7 +267,7 @@ def backward(
     found = walk(outputs, _seeds(outputs, grad_tensors), keep, create_graph, inputs, True)
     for tensor, value in zip(inputs or (), found or ()):
         if isinstance(tensor, Tensor) and tensor.grad_fn is not None and value is not None:
-            tensor.grad = value if tensor._held_grad is None else tensor._held_grad + value
+            tensor.grad = value.clone() if tensor._held_grad is None else tensor._held_grad + value
 
 
 def grad(
@@ -338,7 +338,8 @@ def grad(
     if materialize_grads:
         if any(is_edge(t) and g is None for t, g in zip(ins, found)):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-        return tuple(t.detach().new_zeros([*batch, *t.shape]) if g is None else g for t, g in zip(ins, found))
+        zeros = lambda t: t.detach().new_zeros([*batch, *t.shape]).requires_grad_(create_graph)
+        return tuple(zeros(t) if g is None else g for t, g in zip(ins, found))
     if not allow_unused:
         _check_used(found)
     return found
@@ -449,7 +450,7 @@ def _retain_grad(self: Tensor) -> None:
     def keep(gradient: Tensor) -> None:
         tensor = ref()
         if tensor is not None:
-            tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
+            tensor.grad = gradient.clone() if tensor.grad is None else tensor.grad + gradient  # (others may hold it, too)
 
     keep.of = ref  # type: ignore[attr-defined]  # by which `move_retained` finds it
     node._pre_hooks.append((-1 - self.output_nr, keep))

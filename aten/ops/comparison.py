@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.info import iinfo
 from aten.op import alias_of, composite, ops, registry
 from aten.ops.pointwise import binary
-from aten.promotion import TYPE_NAMES, category, promote_types
+from aten.promotion import TYPE_NAMES, category, number_dtype
 
 
 def _bool(dtype: Any) -> Any:
@@ -73,6 +74,15 @@ def equal(input, other):
     return ops.all(ops.eq(input, other)).item()
 
 
+def as_compared(number: Any, tensor: Any) -> Any:
+    """A number as a tensor to compare with another: of its dtype, or of float64 where that has no such number."""
+    fits = category(number_dtype(number)) <= category(tensor.dtype)
+    if type(number) is int and category(tensor.dtype) == 1:
+        fits = iinfo(tensor.dtype).min <= number <= iinfo(tensor.dtype).max
+    dtype = tensor.dtype if fits else dtypes.float64
+    return ops.full([], number if fits else float(number), dtype=dtype, device=tensor.device)
+
+
 @composite(
     "isin(Any elements, Any test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
     tags=["function_only"],
@@ -80,9 +90,11 @@ def equal(input, other):
 def isin(elements, test_elements, assume_unique, invert):
     """Which elements are among test_elements."""
     if not hasattr(elements, "dtype"):
-        elements = ops.scalar_tensor(elements, dtype=test_elements.dtype)
+        elements = as_compared(elements, test_elements)
+        test_elements = test_elements.to(elements.dtype)
     if not hasattr(test_elements, "dtype"):
-        test_elements = ops.scalar_tensor(test_elements, dtype=promote_types(elements.dtype, elements.dtype))
+        test_elements = as_compared(test_elements, elements)
+        elements = elements.to(test_elements.dtype)
     tests = test_elements.reshape([-1])
     if type(tests.numel()) is int and tests.numel() == 1:
         found = ops.eq(elements, tests.reshape([]) if elements.ndim == 0 else tests)

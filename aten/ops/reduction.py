@@ -413,7 +413,7 @@ _max_or_min("min")
 @composite("aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", native="reduction")
 def aminmax(input, dim, keepdim):
     """(amin, amax)."""
-    dims = [] if dim is None else [dim]
+    dims = [] if dim is None else [wrap_dim(dim, input.ndim)]
     if input.ndim == 0:
         dims = []
     return aminmax.schema.result_type((amin(input, dims, keepdim), amax(input, dims, keepdim)))

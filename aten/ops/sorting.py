@@ -11,6 +11,7 @@ from aten.info import iinfo
 from aten.meta import Meta, contiguous_strides, exceeds
 from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims, differs_by_element
+from aten.ops.comparison import as_compared
 from aten.ops.order_beside_nan import order_beside_nan
 from aten.ops.reduction import put_along
 from aten.promotion import TYPE_NAMES, category
@@ -367,7 +368,7 @@ def searchsorted(sorted_sequence: Meta, input: Meta, out_int32: bool, right: boo
 @searchsorted.normal
 def _(sorted_sequence, input, out_int32, right, side, sorter):
     if not hasattr(input, "dtype"):
-        input = ops.full([], input, dtype=sorted_sequence.dtype)
+        input = as_compared(input, sorted_sequence)
     if side is not None:
         if side not in ("left", "right"):
             raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")

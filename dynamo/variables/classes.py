@@ -13,6 +13,12 @@ from dynamo.variables.construct import construct, construct_plain
 from dynamo.variables.storage import ClassStorage
 
 
+def is_special(name: str) -> bool:
+    """Whether operators, containers and conversions may ask a class for it: what they were told before counts no more then, so that
+    such a change is made by Python, between two graphs."""
+    return name.startswith("__") and name.endswith("__")
+
+
 class ClassVariable(TrueVariable):
     """A class."""
 
@@ -95,13 +101,13 @@ class ClassVariable(TrueVariable):
             text = f"cannot set '{name}' attribute of immutable type '{_eval_frame.type_name(self.value)}'"
             raise frame.values.error(frame, TypeError, text)
         on_meta = find(frame, meta, name)
-        if on_meta is not None and is_data_descriptor(frame, on_meta):
+        if (on_meta is not None and is_data_descriptor(frame, on_meta)) or is_special(name):
             raise self.unsupported(f"setting {name}")
         storage_of(frame, self).write(frame, name, value)
 
     def delattr(self, frame, name):
         meta = type(self.value)
-        if find_function(frame, meta, "__delattr__") is not None or frame.world.is_immutable(self.value):
+        if find_function(frame, meta, "__delattr__") is not None or frame.world.is_immutable(self.value) or is_special(name):
             raise self.unsupported(f"deleting {name}")
         if not storage_of(frame, self).delete(frame, name):
             raise self.lacks(frame, name)

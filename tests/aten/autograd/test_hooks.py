@@ -96,3 +96,40 @@ def test_leaves_of_one_node_are_come_to_in_the_order_of_its_inputs():
 
     assert order(lambda x, y, z: x * y * z) == [2, 0, 1]  # (as PyTorch 2.13 answers: z is the outer product's own)
     assert order(lambda x, y, z: x * (y * z)) == [0, 1, 2]
+
+
+def test_gradients_kept_are_the_tensors_own():
+    for f in (lambda x: x * 2, weft.compile(lambda x: x * 2)):
+        x = weft.ones(3, requires_grad=True)
+        y, g = f(x), weft.ones(3)
+        y.retain_grad()
+        y.backward(g)
+        assert y.grad is not g
+        y.grad.mul_(5)  # (the seed is the user's, and writing to what is kept leaves it alone)
+        assert g.tolist() == [1, 1, 1] and x.grad.tolist() == [2, 2, 2]
+
+    x = weft.ones(3, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    y.sum().backward()
+    y.grad.mul_(5)  # (sum's gradient is an expanded number: what is kept is not)
+    assert y.grad.tolist() == [5, 5, 5] and y.grad.stride() == (1,)
+
+    x = weft.ones(3, requires_grad=True)
+    y, z = x * 2, x * 3
+    y.retain_grad(), z.retain_grad()
+    (y + z).backward(weft.ones(3))
+    y.grad.zero_()
+    assert z.grad.tolist() == [1, 1, 1]
+
+    y, g = x * 2, weft.ones(3)
+    y.backward(g, inputs=[y])
+    y.grad.zero_()
+    assert g.tolist() == [1, 1, 1]
+
+
+def test_zeros_in_place_of_gradients_are_differentiable_with_create_graph():
+    x, y = weft.ones(2, requires_grad=True), weft.ones(3, requires_grad=True)
+    for create_graph in (False, True):
+        _, zeros = weft.autograd.grad((x * x).sum(), [x, y], materialize_grads=True, create_graph=create_graph)
+        assert zeros.tolist() == [0, 0, 0] and zeros.requires_grad is create_graph

@@ -59,3 +59,13 @@ def test_index_copy_of_a_number_keeps_the_history_of_both():
     y = x.index_copy(0, weft.tensor([0]), source)
     assert y.item() == 2 and y._base is None
     assert [g.item() for g in weft.autograd.grad(y, (x, source))] == [0, 1]
+
+
+def test_aminmax_of_one_number_has_no_other_dims():
+    x = weft.tensor(3.0)
+    for dim in (0, -1):
+        assert [v.item() for v in weft.aminmax(x, dim=dim)] == [3, 3]
+    for dim in (1, 2, -2):
+        for f in (weft.aminmax, weft.compile(weft.aminmax)):
+            with pytest.raises(IndexError):
+                f(x, dim=dim)

@@ -104,18 +104,18 @@ def test_segments_of_each_sample_must_cover_its_data():
         summed(rows, weft.tensor([[1, 3], [2, 1]]))
 
 
-def test_numbers_are_compared_as_they_are():
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: weft.compile(f, dynamic=False)], ids=["eager", "compiled"])
+def test_numbers_are_compared_as_they_are(wrap):
     whole, narrow = weft.tensor([1, 2, 3]), weft.tensor([1, 100, 127], dtype=weft.int8)
     nan, inf = float("nan"), float("inf")
-    for wrap in (lambda f: f, lambda f: weft.compile(f, dynamic=False)):
-        find = lambda value, rows, right=False: wrap(lambda rows: weft.searchsorted(rows, value, right=right))(rows).item()
-        assert find(2.5, whole) == 2 and find(2, whole) == 1 and find(-0.5, whole, True) == 0
-        assert find(300, narrow) == 3 and find(-300, narrow) == 0 and find(inf, whole) == 3
-        assert wrap(lambda rows: weft.bucketize(2.5, rows))(whole).item() == 2
-        assert wrap(lambda rows: weft.bucketize(300, rows))(narrow).item() == 3
-        assert wrap(lambda x: weft.isin(x, 1.5))(whole).tolist() == [False] * 3
-        assert wrap(lambda x: weft.isin(x, 2.0))(whole).tolist() == [False, True, False]
-        assert wrap(lambda x: weft.isin(1.5, x))(whole).item() is False
-        assert wrap(lambda x: weft.isin(x, 257))(narrow).tolist() == [False] * 3
-        assert wrap(lambda x: weft.isin(257, x))(narrow).item() is False
-        assert wrap(lambda x: weft.isin(x, nan))(whole).tolist() == [False] * 3
+    find = lambda value, rows, right=False: wrap(lambda rows: weft.searchsorted(rows, value, right=right))(rows).item()
+    assert find(2.5, whole) == 2 and find(2, whole) == 1 and find(-0.5, whole, True) == 0
+    assert find(300, narrow) == 3 and find(-300, narrow) == 0 and find(inf, whole) == 3
+    assert wrap(lambda rows: weft.bucketize(2.5, rows))(whole).item() == 2
+    assert wrap(lambda rows: weft.bucketize(300, rows))(narrow).item() == 3
+    assert wrap(lambda x: weft.isin(x, 1.5))(whole).tolist() == [False] * 3
+    assert wrap(lambda x: weft.isin(x, 2.0))(whole).tolist() == [False, True, False]
+    assert wrap(lambda x: weft.isin(1.5, x))(whole).item() is False
+    assert wrap(lambda x: weft.isin(x, 257))(narrow).tolist() == [False] * 3
+    assert wrap(lambda x: weft.isin(257, x))(narrow).item() is False
+    assert wrap(lambda x: weft.isin(x, nan))(whole).tolist() == [False] * 3

@@ -181,11 +181,14 @@ def same_constant(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+BY_VALUE = frozenset(map(id, (int, bool, str, bytes, type(None))))
+
+
 def _identity(value: Any) -> Any:
     """What makes two compared values the same in a guard."""
     if type(value) is Loose:
         value = value()
-    if issubclass(type(value), (int, str, bytes, Source)) or value is None:  # (isinstance may ask the object)
+    if id(type(value)) in BY_VALUE or issubclass(type(value), Source):  # (others may hear that)
         return (type(value), value)
     if type(value) is tuple:
         return tuple(_identity(v) for v in value)

@@ -131,6 +131,13 @@ class World(ClassesSeen):
             self.output.guard(guards.Equals(Converted(source, StoredHashes(places)), tuple([hashes[i] for i in places])))
         return list(zip(found, keys))
 
+    def check_order_is_known(self, ordered: Any) -> None:
+        """An OrderedDict asks its keys for their hashes where it is iterated over."""
+        for cls in {id(type(k)): type(k) for k in dict.keys(ordered)}.values():
+            found = self.on_class(cls, "__hash__")
+            if isinstance(found, types.FunctionType) and not trace_rules.is_library(found):
+                raise Unsupported(breaks.UNKNOWN_VALUE, "an OrderedDict whose keys have a __hash__ of their own")
+
     def has_own(self, obj: Any, source: Source, name: str) -> bool:
         """Whether the instance's own dictionary holds something under `name`; guarded, whatever it holds."""
         values = instance_dict(obj)

@@ -19,6 +19,7 @@ from dynamo.variables.base import Variable
 from dynamo.variables.raising import run_python
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
+PLAIN_IDS = frozenset(map(id, PLAIN))  # (to be asked for a class by: a metaclass may define `__eq__`)
 NUMBERS = (int, float, bool, complex)  # Python's own
 MANY_OF_ONE_VALUE = (int, float, str, bytes, complex)  # types of which objects of one value may be several
 TOO_MANY = 1 << 20  # items of a range for a list of them
@@ -267,6 +268,11 @@ def plain(value: Variable) -> Any:
         return value.as_python()
     except NotConstant:
         raise value.unsupported("the text") from None
+
+
+def are_plain(values: Any) -> bool:
+    """Whether all are of Python's own classes, whose hashes and comparisons nobody else defines."""
+    return all(id(type(v)) in PLAIN_IDS for v in values)
 
 
 def literal(frame, value: Any) -> Variable:

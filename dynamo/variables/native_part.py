@@ -20,7 +20,7 @@ from dynamo.operators import BY_DUNDER, UNARY
 from dynamo.source import Attr, Converted, DictKey, NativeItem, Source, keys_of, values_of
 from dynamo.variables.attributes import bind, find_function, storage_of
 from dynamo.variables.base import Variable, accepts, unanswered
-from dynamo.variables.constant import NONE, PLAIN, ConstantVariable
+from dynamo.variables.constant import NONE, ConstantVariable, are_plain
 from dynamo.variables.hashed import value_at
 from dynamo.variables.mapping import MISSING, DictVariable, check_factory, ordered_pairs_from
 from dynamo.variables.raising import run_python
@@ -280,9 +280,11 @@ def factory_of(value: Any) -> Any:
 
 
 def outside_dict(frame, base: type, value: dict, source: Source) -> DictPart:
+    if issubclass(base, collections.OrderedDict):
+        frame.world.check_order_is_known(value)
     keys = keys_of(value)
     entries: dict = {}
-    if all(issubclass(type(k), PLAIN) for k in keys):
+    if are_plain(keys):
         frame.output.guard(guards.DictKeysAre(source, tuple(keys)))
         for k in keys:
             item = NativeItem(source, k, dict)
@@ -380,7 +382,7 @@ class SetPart(Part, SetVariable):
 
 def outside_set(frame, base: type, value: Any, source: Source) -> SetPart:
     items = list(base.__iter__(value))  # type: ignore[attr-defined]
-    if not all(issubclass(type(v), PLAIN) for v in items):
+    if not are_plain(items):
         raise Unsupported(breaks.UNKNOWN_VALUE, f"{source}, a set of objects")
     frame.output.guard(guards.Equals(Converted(source, tuple_of_set), tuple(items)))
     return SetPart([ConstantVariable(v) for v in items], frozen=base is frozenset, source=source, order=items)

@@ -19,7 +19,7 @@ from dynamo.source import Attr, Converted, DictKey, Item, Object, Source
 from dynamo.variables import module, native_part
 from dynamo.variables.base import Variable
 from dynamo.variables.classes import ClassVariable, ModuleVariable
-from dynamo.variables.constant import PLAIN, ConstantVariable
+from dynamo.variables.constant import PLAIN_IDS, ConstantVariable, are_plain
 from dynamo.variables.deque import DequeVariable
 from dynamo.variables.exception import ExceptionVariable
 from dynamo.variables.function import CallableVariable, FunctionVariable, MethodVariable, PartialVariable
@@ -49,9 +49,6 @@ def kind(*types_: type, subclasses: bool = False):
         return rule
 
     return declare
-
-
-PLAIN_IDS = frozenset(map(id, PLAIN))  # (to be asked for a class by: a metaclass may define `__eq__`)
 
 
 def wrap(frame, value: Any, source: Source | None) -> Variable:
@@ -234,9 +231,11 @@ def _dict(frame, value, source):
     output = frame.output
     if type(value) is collections.OrderedDict and value.__dict__:
         return _object(frame, value, source)
+    if type(value) is collections.OrderedDict:
+        frame.world.check_order_is_known(value)
     output.guard_type(source, type(value))
     inside = Converted(source, dict) if type(value) is types.MappingProxyType else source
-    plain = all(issubclass(type(k), PLAIN) for k in value)
+    plain = are_plain(value)
     entries = {}
     if plain:
         output.guard(guards.DictKeysAre(inside, tuple(value)))
@@ -257,7 +256,7 @@ def _dict(frame, value, source):
 @kind(set)
 def _set(frame, value, source):
     frame.output.guard_type(source, set)
-    if not all(issubclass(type(v), PLAIN) for v in value):
+    if not are_plain(value):
         return _set_of_objects(frame, value, source)
     frame.output.guard(guards.SetIs(source, tuple(value)))
     return SetVariable([ConstantVariable(v) for v in value], source=source, order=value)
@@ -278,7 +277,7 @@ def _set_of_objects(frame, value, source) -> SetVariable:
 def _frozenset(frame, value, source):
     if not isinstance(source, Object):
         frame.output.guard_type(source, frozenset)
-        if not all(issubclass(type(v), PLAIN) for v in value):
+        if not are_plain(value):
             made = _set_of_objects(frame, value, source)
             made.frozen = True
             return made

@@ -22,7 +22,7 @@ from dynamo.variables.constant import NONE, ConstantVariable
 from dynamo.variables.exception import as_raised, raise_exception
 from dynamo.variables.function import FunctionVariable, MethodVariable, PartialVariable
 from dynamo.variables.object import ObjectVariable
-from dynamo.variables.sequence import SequenceVariable, SliceVariable, TupleVariable
+from dynamo.variables.sequence import NamedTupleVariable, SequenceVariable, SliceVariable, TupleVariable
 from dynamo.variables.tensor import TensorVariable, any_wrapper, has_mask, wrap_result
 from dynamo.variables.tensor_facts import offset_of
 from dynamo.variables.tensor_values import to_python
@@ -284,7 +284,7 @@ def result_of(output, frame, op: Op, args, kwargs) -> tuple[Any, promises.Promis
     except NoShapeRule as e:
         raise Unsupported(breaks.UNKNOWN_CALL, str(e)) from e
     except SHAPE_ERRORS as e:
-        if any(getattr(a, "native", None) is not None for a in (*args, *kwargs.values())):
+        if any(isinstance(a, NamedTupleVariable) or getattr(a, "native", None) is not None for a in (*args, *kwargs.values())):
             raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name}, which raises") from e  # its text may name the class
         if writes(op) and any(is_leaf(output, frame, t.root) for t in tensors_of([*args, *kwargs.values()][:1])):
             raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name}, refused for its arguments and for a leaf: eager says which") from e

@@ -212,7 +212,9 @@ def _(n, dims, x, size):
 @expand.put
 def _(base, new, size):
     extra = len(size) - base.ndim
-    if not all(is_one(s) for s in size[:extra]) or not all(map(known_equal, base.shape, size[extra:])):
+    # (What is not 1 is equal to what it was expanded to.)
+    repeated = any(is_one(b) and not known_equal(b, s) for b, s in zip(base.shape, size[extra:]))
+    if repeated or not all(is_one(s) for s in size[:extra]):
         raise RuntimeError("an in-place write through expand, which shows elements several times, cannot be transformed")
     return reshape(new, list(base.shape)) if extra else new
 

@@ -20,6 +20,7 @@ from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Stage, Statement, Sto
 from inductor.ir.narrow import narrowed
 from inductor.ir.nodes import HALF, Node, loads, walk
 from inductor.ir.segments import segments
+from inductor.ir.side_by_side import side_by_side
 
 POINT_BLOCK = 8192  # elements of the vector axis in a unit
 COLUMN_BLOCK = 4096  # columns in a unit: their accumulators fit the first-level cache
@@ -40,7 +41,8 @@ class NestWriter(FlatWriter, AsideWriter):
         nest, self.raw = as_moves(nest, buffers) or (nest, "")  # of which dtype elements are bits
         nest = narrowed(nest, ranges)
         self.flat = flat_rows(nest, lambda e: choices.size(e, hints))
-        nest = self.flat.nest if self.flat else nest
+        self.beside = None if self.flat else side_by_side(nest, lambda e: choices.size(e, hints), ranges)
+        nest = self.flat.nest if self.flat else self.beside.nest if self.beside else nest
         self.nest, self.name, self.buffers, self.hints, self.isa = nest, name, buffers, hints, isa
         super().__init__(kernel, self.planned(nest), ranges)
         self.shared = len(kernel.body) > 1  # the function may serve several nests: it finds its buffers by a table
@@ -57,7 +59,7 @@ class NestWriter(FlatWriter, AsideWriter):
 
     def planned(self, nest: Nest) -> Plan:
         """The axis along which vectors run."""
-        return plan(nest, self.buffers, self.hints)
+        return plan(nest, self.buffers, self.hints, self.beside.rows if self.beside else None)
 
     def lane_dtypes(self) -> set[str]:
         """The dtypes that decide how many lanes there are: of values that differ by lane, not of an index of which only the
@@ -426,9 +428,13 @@ class NestWriter(FlatWriter, AsideWriter):
     def statements(self, stage: Stage) -> None:
         """Stores come last, after every value has been computed: one may overwrite what another reads."""
         self.compute(stage)
-        for s in stage.body:
-            if isinstance(s, Store):
-                self.do_store(s)
+        stores = [s for s in stage.body if isinstance(s, Store)]
+        together = self.beside.parts if self.beside else 0
+        for k in range(0, len(stores), together or 1):
+            if together:
+                self.store_parts(stores[k : k + together])
+            else:
+                self.do_store(stores[k])
 
     def compute(self, stage: Stage) -> None:
         """All of a stage but its stores."""
@@ -446,6 +452,12 @@ class NestWriter(FlatWriter, AsideWriter):
         value = self.emit(s.value)
         once = len(self.scopes) == 2 and self.plan.mode == "row"
         self.scopes[-1].lines.append(self.store_line(s, value, once))
+
+    def store_parts(self, parts: list[Store]) -> None:
+        """One store of vectors, elements of which lie side by side."""
+        values = ", ".join([self.emit(s.value) for s in parts])
+        k, at = self.argument(parts[0].buffer), self.address(self.simplified(parts[0].index))
+        self.scopes[-1].lines.append(f"w_store_parts<{len(parts)}>(b{k} + {at}, n, {values});")
 
     def do_accumulate(self, s: Accumulate) -> None:
         value = self.emit(s.value)

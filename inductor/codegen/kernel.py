@@ -86,8 +86,9 @@ def _score(scores: dict[str, float], n: Node, index: Expr, size: float) -> None:
             scores[name] += size
 
 
-def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Plan:
-    """The mode and axis of a nest. `hints` are likely values of the symbols: they choose, they never decide results."""
+def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int], axis: Dim | None = None) -> Plan:
+    """The mode and axis of a nest, if that is not given. `hints` are likely values of the symbols: they choose, they never
+    decide results."""
     scores = axis_scores(nest, buffers)
     several = sum(1 for stage in nest.stages if stage.inner) > 1
     candidates = [d for d in nest.dims if not several or d.reduced != by_columns(nest, scores, hints)]
@@ -102,7 +103,7 @@ def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Plan:
         least = 2 if piece_of_column(nest, d) is not None else least
         return (choices.size(d.size, hints) >= least, scores[d.name], position[d.name])
 
-    axis = max(candidates, key=worth)
+    axis = axis or max(candidates, key=worth)
     mode = "point" if not nest.reduced else "row" if axis.reduced else "column"
     outer = tuple(d for d in nest.kept if d is not axis)
     serial = tuple(d for d in nest.reduced if d is not axis)

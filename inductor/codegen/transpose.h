@@ -84,6 +84,21 @@ template <int C, int PART, class R, class V, class P> W_INLINE void w_write_part
     w_write_parts<C, PART + 1>(to, v, lanes);
   }
 }
+// to[i * C + j] = part j[i] for the lanes i of n.
+template <int C, class T, class N, class V, class... Vs> W_INLINE void w_store_parts(T *to, N n, V first, Vs... others) {
+  typedef w_raw<T> R;
+  constexpr int L = w_lanes<V>;
+  const w_vec<R, L> v[C] = {w_mem<T>::down(first), w_mem<T>::down(others)...};
+  if (w_full<L>(n)) {
+#ifdef __clang__
+    return w_write_parts<C, 0>((R *)to, v, __make_integer_seq<w_pack_of, int, L>{});
+#else
+    return w_write_parts<C, 0>((R *)to, v, w_pack<int, __integer_pack(L)...>{});
+#endif
+  }
+  for (int i = 0; i < L; i++)
+    for (int j = 0; j < C && (w_wanted<L>(n) >> i & 1); j++) ((R *)to)[i * C + j] = v[j][i];
+}
 template <int C, int L, class T> static void w_interleaved(T *to, const T *p, long stride, long rows) {
   typedef w_raw<T> R;
   long i = 0;

@@ -483,7 +483,8 @@ def _values_kept(base: Op, public: tuple[Any, ...]) -> tuple[Any, ...]:
         names = base.plan(needs).names
         if core[0].name not in names:
             return public
-    return aten.op.registry["clone"](target), *public[1:]
+    kept = aten.op.registry["clone"](target)
+    return kept, *[kept if v is target and base.kind != "core" else v for v in public[1:]]  # (of one history)
 
 
 def _as_call(base: Op, public: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -100,3 +100,14 @@ def test_writes_by_as_strided_into_gaps(through):
     a, b = (weft.arange(24.0).reshape(4, 6)[:, :4] for _ in range(2))
     expected, found = f(a), weft.compile(f)(b)
     assert all(map(weft.equal, expected, found)) and weft.equal(a, b)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_write_through_an_expansion_that_repeats_nothing(dynamic):
+    def f(x):
+        y = x.chunk(2, 0)[-1] * 0.5
+        y.expand(1, 6, 3)[0, 0].mul_(2)
+        return y
+
+    x = weft.randn(12, 3)
+    assert weft.equal(weft.compile(f, dynamic=dynamic, fullgraph=True)(x), f(x))

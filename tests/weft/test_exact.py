@@ -424,3 +424,14 @@ def test_a_write_of_another_layout_adds_no_zeros_to_a_gradient():
         return x * -0.0, v.round()
 
     same(f, weft.randn(7, 16).t().requires_grad_())
+
+
+def test_a_value_replaced_by_a_function_of_itself_twice():
+    """Gradients of both uses add up in the order of one tensor's."""
+
+    def f(x):
+        v = x * 1
+        v.lerp_(v, 0.3)
+        return v
+
+    same(f, weft.randn(37, 11).requires_grad_())

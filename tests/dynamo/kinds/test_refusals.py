@@ -7,6 +7,7 @@ import math
 import operator
 import re
 import types
+import typing
 
 import numpy as np
 import pytest
@@ -294,3 +295,17 @@ def test_new_of_object_asks_first_whether_it_may_make_one():
 
     for cls in (list, type, int, object):
         assert str(weft.compile(f)(weft.ones(1), cls)) == str(f(weft.ones(1), cls))
+
+
+def test_errors_of_ops_name_the_class_of_a_named_tuple():
+    class Pair(typing.NamedTuple):
+        a: int = 1
+
+    pair = Pair()
+    for op in (lambda x: weft.full((2,), pair), lambda x: x + weft.add(x, pair), lambda x: x.clamp(min=pair)):
+        told = []
+        for f in (op, weft.compile(op)):
+            with pytest.raises(TypeError) as caught:
+                f(weft.ones(2))
+            told.append(str(caught.value))
+        assert told[0] == told[1] and told[0].endswith("not Pair")

@@ -387,9 +387,12 @@ def _object(frame, value, source):
     native = in_c and in_c[0] in native_part.OUTSIDE and all(issubclass(in_c[0], c) for c in in_c)
     if in_c == (threading.local,):
         in_c = ()
-    if handler is None and in_c and not native and not callable(value):
-        return unknown(frame, value, source, f"of {cls.__qualname__}, a class written in C")
+    of_c = callable(value) and output.world.is_immutable(cls)  # a function: nobody gives its class anything, or it another one
+    if handler is None and in_c and not native and not of_c:
+        return unknown(frame, value, source, f"of {class_name(cls)}, a class written in C")
     if handler is not None or (in_c and not native):
+        if not output.world.is_immutable(cls):
+            output.guard_type(source, cls)
         return _identity(frame, CallableVariable(value, handler, source))
     output.guard_type(source, cls)
     if native:

@@ -15,6 +15,7 @@ from typing import Any
 
 from . import _eval_frame
 from .held import ABSENT, Loose
+from .real_objects import full_name
 from .source import Scope, Source, keys_of
 
 UNREADABLE = (KeyError, AttributeError, IndexError, ValueError, TypeError)  # what reading a changed expression raises
@@ -213,15 +214,11 @@ def _show(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _type_name(cls: type) -> str:
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
-
-
 # ---------------------------------------------------------------------------------- Python objects
 TypeIs = Kind(
     "TYPE_IS", "source type",
     check=lambda g, x: type(x) is g.type,
-    failed=lambda g, x: f"{g.source} is a {_type_name(type(x))}, compiled for {_type_name(g.type)}",
+    failed=lambda g, x: f"{g.source} is a {full_name(type(x))}, compiled for {full_name(g.type)}",
     objects=True,
 )
 IdIs = Kind(
@@ -430,7 +427,7 @@ class Layout:
     def difference(self, x: Any) -> tuple[str, Any, Any] | None:
         """(what, found, compiled for) of the first difference, or None."""
         if type(x) is not self.cls:
-            return "type", _type_name(type(x)), _type_name(self.cls)
+            return "type", full_name(type(x)), full_name(self.cls)
         for what in ("dtype", "device", "requires_grad"):
             found, wanted = getattr(x, what), getattr(self, what)
             if found != wanted:

@@ -10,6 +10,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from dynamo.real_objects import full_name
+
 
 @contextlib.contextmanager
 def called(output: Any, module: Any) -> Iterator[None]:
@@ -22,7 +24,7 @@ def called(output: Any, module: Any) -> Iterator[None]:
     turn = output.module_calls.get(path, 0)
     output.module_calls[path] = turn + 1
     stack = dict((before or {}).get("nn_module_stack", ()))
-    stack[f"{path}@{turn}" if turn else path] = (path, f"{type(module).__module__}.{type(module).__qualname__}")
+    stack[f"{path}@{turn}" if turn else path] = (path, full_name(type(module)))
     graph.kept = {**(before or {}), "nn_module_stack": stack}
     try:
         yield

@@ -42,9 +42,24 @@ def _of_class(name: str) -> Callable[[type], Any]:
     return vars(type)[name].__get__
 
 
-flags_of, dictoffset_of, class_module, class_name, _mro, _members = map(
+flags_of, dictoffset_of, _module, class_name, _mro, _members = map(
     _of_class, ("__flags__", "__dictoffset__", "__module__", "__qualname__", "__mro__", "__dict__")
 )
+
+
+def class_module(cls: type) -> str | None:
+    """The name of the module where a class is from; None if it does not say so: a program may delete it, and set anything."""
+    try:
+        name = _module(cls)
+    except AttributeError:
+        return None
+    return name if type(name) is str else None
+
+
+def full_name(cls: type) -> str:
+    """The name of a class, with its module if that is known and not that of the builtins."""
+    module = class_module(cls)
+    return class_name(cls) if module in (None, "builtins") else f"{module}.{class_name(cls)}"
 
 
 def is_plain_key(cls: type) -> bool:

@@ -85,7 +85,8 @@ def module_of(obj: Any) -> str:
     """The module where a function, class or module is from; "" if it is not known."""
     if issubclass(type(obj), types.ModuleType):
         return obj.__name__
-    return (class_module(obj) if issubclass(type(obj), type) else getattr(obj, "__module__", None)) or ""
+    name = class_module(obj) if issubclass(type(obj), type) else getattr(obj, "__module__", None)
+    return name if type(name) is str else ""  # (a program may set anything)
 
 
 def is_ours(backend: Any) -> bool:

@@ -31,7 +31,7 @@ from dynamo.real_objects import (
 from dynamo.source import Attr, Builtin, ClassAttr, Converted, Global, InstanceDict, Item, Object, Source
 from dynamo.variables import track
 from dynamo.variables.base import Variable
-from dynamo.variables.hashed import HashedKey, StoredHashes
+from dynamo.variables.hashed import HashedKey, StoredHashes, asks_program
 from dynamo.variables.lazy import Lazy
 from dynamo.variables.raising import run_python
 
@@ -127,6 +127,8 @@ class World(ClassesSeen):
         hashes = _eval_frame.stored_hashes(container)
         found = [self.output.current.ops.key(self.output.current, key, hashes[i]) for i, key in enumerate(keys)]
         places = tuple(i for i, key in enumerate(found) if isinstance(key, HashedKey))
+        if len(set(hashes)) < len(hashes) and any(map(asks_program, found)):  # (they may be equal by now: Python does not ask)
+            raise Unsupported(breaks.UNKNOWN_VALUE, "a container with keys of one hash, which the program compares")
         if places:
             self.output.guard(guards.Equals(Converted(source, StoredHashes(places)), tuple([hashes[i] for i in places])))
         return list(zip(found, keys))

@@ -15,6 +15,7 @@ import numpy as np
 from dynamo import _eval_frame, breaks, outcome
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import BINARY, ROWS, UNARY
+from dynamo.real_objects import class_module, class_name, full_name
 
 if TYPE_CHECKING:
     from dynamo.interpreter.frame import Frame
@@ -312,7 +313,7 @@ class Variable:
     def full_type_name(self) -> str:
         """The same with the module, as some messages have it."""
         cls = self.python_type()
-        return cls.__qualname__ if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}.{cls.__qualname__}"
+        return class_name(cls) if class_module(cls) == "__main__" else full_name(cls)
 
     # --------------------------------------------------------------------------------------------- rebuild
     def recipe(self, emit) -> Any:

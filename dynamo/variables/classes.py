@@ -211,7 +211,7 @@ class ClassVariable(TrueVariable):
         return outcome.Const(self.value)
 
 
-class ModuleVariable(TrueVariable):
+class ModuleVariable(Variable):
     """A Python module. Its attributes are the globals of its code."""
 
     __slots__ = ("value",)

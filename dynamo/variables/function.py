@@ -502,7 +502,7 @@ def is_placeholder(value: Variable) -> bool:
     return VERSION >= (3, 14) and value.python_type() is type(functools.Placeholder)  # type: ignore[attr-defined]
 
 
-class CallableVariable(TrueVariable):
+class CallableVariable(Variable):
     """A callable with a handler of its own (builtins, C functions), or none: then a call breaks the graph."""
 
     __slots__ = ("value", "handler")

@@ -6,6 +6,7 @@ import collections
 from typing import Any
 
 from dynamo.breaks import NotConstant
+from dynamo.real_objects import class_module
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import ConstantVariable
 from dynamo.variables.mapping import DictVariable
@@ -93,8 +94,12 @@ def as_python(frame, value: Variable, shown: bool = False) -> Any:
         return named(value, value.real_of(pairs))
     if isinstance(value, SetVariable):
         return named(value, value.real_of([as_python(frame, v, shown) for v in value.unpack(frame)]))
-    if isinstance(value, ObjectVariable) and value.cls.__module__ == "typing":
+    if isinstance(value, ObjectVariable) and class_module(value.cls) == "typing":
         return value.as_typing()
+    if isinstance(value, (frame.values.CallableVariable, frame.values.ModuleVariable)):
+        cls = value.python_type()
+        if not (frame.world.is_immutable(cls) or frame.world.is_library(cls)):  # a class of the program: it says what is shown
+            raise value.unsupported("the text")
     try:
         return value.as_python()
     except NotConstant:

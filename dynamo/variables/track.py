@@ -14,7 +14,7 @@ from typing import Any
 from aten.scalar.unpatched import functools
 from dynamo import guards, on_demand, trace_rules
 from dynamo.breaks import Unsupported
-from dynamo.real_objects import is_plain_key, method_of_c
+from dynamo.real_objects import class_module, class_name, is_plain_key, method_of_c
 from dynamo.source import Attr, Converted, DictKey, Item, Object, Source
 from dynamo.variables import module, native_part
 from dynamo.variables.base import Variable
@@ -104,9 +104,10 @@ def literal(frame, value: Any) -> Variable:
         return SliceVariable([literal(frame, v) for v in (value.start, value.stop, value.step)])
     if cls is frozenset:
         return ConstantVariable(value)
-    if cls.__module__ == "aten.symbolic.symint":
+    module_name = class_module(cls)
+    if module_name == "aten.symbolic.symint":
         return SymbolicVariable(value)
-    if cls.__name__ == "ndarray" and cls.__module__ == "numpy":  # the program may write into it: a new one at each call
+    if class_name(cls) == "ndarray" and module_name == "numpy":  # the program may write into it: a new one at each call
         return frame.values.new_array(frame, value)
     return wrap_untracked(frame, value)
 
@@ -386,9 +387,12 @@ def _object(frame, value, source):
     native = in_c and in_c[0] in native_part.OUTSIDE and all(issubclass(in_c[0], c) for c in in_c)
     if in_c == (threading.local,):
         in_c = ()
-    if handler is None and in_c and not native and not callable(value):
-        return unknown(frame, value, source, f"of {cls.__qualname__}, a class written in C")
+    of_c = callable(value) and output.world.is_immutable(cls)  # a function: nobody gives its class anything, or it another one
+    if handler is None and in_c and not native and not of_c:
+        return unknown(frame, value, source, f"of {class_name(cls)}, a class written in C")
     if handler is not None or (in_c and not native):
+        if not output.world.is_immutable(cls):
+            output.guard_type(source, cls)
         return _identity(frame, CallableVariable(value, handler, source))
     output.guard_type(source, cls)
     if native:

@@ -109,3 +109,63 @@ def test_keys_hear_what_python_asks_them(kind, use):
 
     compiled = weft.compile(f)
     assert [told(compiled) for _ in range(2)] == [told(f) for _ in range(2)]
+
+
+class Hears5:
+    """(All of one hash.)"""
+
+    def __init__(self, v):
+        self.v = v
+
+    def __eq__(self, other):
+        heard.append((self.v, other.v))  # (traced)
+        return self.v == other.v
+
+    def __hash__(self):
+        return 5
+
+
+@pytest.mark.parametrize("kind", [dict.fromkeys, set, frozenset, collections.OrderedDict.fromkeys, Set])
+def test_keys_of_one_hash_are_not_compared_where_the_container_is_only_read(kind):
+    held = kind([Hears5(1), Hears5(2)])
+    compiled = weft.compile(lambda x: (x * len(held), [k.v for k in held], Hears5(1) in held))
+    plain = compiled.__wrapped__
+
+    def told(function):
+        heard.clear()
+        return repr(function(weft.ones(1))), list(heard)
+
+    assert [told(compiled) for _ in range(2)] == [told(plain) for _ in range(2)]
+
+
+def put(held, x):
+    held[3] = x
+
+
+@pytest.mark.parametrize(
+    "kind, add",
+    [
+        (dict.fromkeys, put),
+        (lambda keys: collections.defaultdict(int, dict.fromkeys(keys)), put),
+        (set, lambda held, x: held.add(3)),
+    ],
+    ids=["dict", "defaultdict", "set"],
+)
+def test_keys_that_have_become_equal_all_stay(kind, add):
+    class Key:
+        same = False
+
+        def __eq__(self, other):
+            return Key.same
+
+        def __hash__(self):
+            return 7
+
+    def f(x, held):
+        add(held, x)
+        return x * len(held)
+
+    held = kind([Key(), Key()])
+    Key.same = True
+    assert weft.compile(f)(weft.ones(1), held).item() == 3
+    assert len(held) == 3

@@ -48,22 +48,22 @@ def _first_leaf(data: Any) -> Any:
     return data
 
 
-def _leaf_types(data: Any, dim: int = 0) -> set[type]:
-    """The types of what nested sequences hold. Raises ValueError or TypeError where they are ragged."""
+def _leaf_types(data: Any, dim: int = 0) -> dict[type, None]:
+    """The types of what nested sequences hold, in order. Raises ValueError or TypeError where they are ragged."""
     if not isinstance(data, (list, tuple)):
-        return {type(data)}
+        return {type(data): None}
     if dim > _DEEPEST:
         raise ValueError("too many dimensions")
-    types = set(map(type, data))
+    types = dict.fromkeys(map(type, data))
     nested = [t for t in types if issubclass(t, (list, tuple))]
     if not nested:
         return types
     if any(issubclass(t, np.ndarray) for t in types):  # arrays beside lists
         lists = [item.tolist() if isinstance(item, np.ndarray) else item for item in data]
-        return types.difference(nested) | _leaf_types(lists, dim)
+        return {t: None for t in types if t not in nested} | _leaf_types(lists, dim)
     if len(nested) != len(types) or len(set(map(len, data))) > 1:
         raise _ragged(data, dim)
-    return set().union(*[_leaf_types(item, dim + 1) for item in data])
+    return {t: None for item in data for t in _leaf_types(item, dim + 1)}
 
 
 def _ragged(data: Any, dim: int) -> Exception:
@@ -121,12 +121,21 @@ def dtype_of_numbers(kinds: Iterable[type], typed: Iterable[DType]) -> DType:
     for type_ in kinds:
         kind = next((kind for kind, base in _KINDS.items() if issubclass(type_, base)), None)
         if kind is None:
-            raise RuntimeError(f"Could not infer dtype of {type_.__name__}")
+            raise _no_dtype(type_)
         found.append(_python_dtype(kind))
     return functools.reduce(_native.promote_types, [*found, *typed])
 
 
 _KINDS = {"b": bool, "i": int, "f": float, "c": complex}
+
+
+def _no_dtype(kind: type) -> Exception:
+    return RuntimeError(f"Could not infer dtype of {kind.__name__}")
+
+
+def _no_number(array: np.ndarray) -> type | None:
+    """The type of the first object in an array of them that is no number of Python."""
+    return next((type(x) for x in array.flat if not issubclass(type(x), (int, float, complex))), None)
 
 
 def _overflow(data: Any) -> Exception:
@@ -168,7 +177,7 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     if not all(issubclass(t, _NUMBERS) for t in types):  # (what code of the program runs then may change the lists)
         data = _tuples(data)
     if typed and not all(issubclass(t, np.ndarray) for t in types):
-        return _numbers(_plain(data), dtype or dtype_of_numbers(types.difference(typed), set(_typed(data))))
+        return _numbers(_plain(data), dtype or dtype_of_numbers([t for t in types if t not in typed], set(_typed(data))))
     if dtype is not None and not typed:
         return _numbers(data, dtype)
     try:
@@ -176,10 +185,8 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     except OverflowError as error:
         raise _overflow(data) from error
     if array.dtype.kind == "O":
-        leaf = _first_leaf(data)
-        if isinstance(leaf, int):
-            raise _overflow(data)
-        raise RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
+        kind = _no_number(array)
+        raise _overflow(data) if kind is None else _no_dtype(kind)
     if array.size == 0 and dtype is None:
         dtype = _native.get_default_dtype()
     if dtype is None and not typed:
@@ -196,8 +203,8 @@ def _numbers(data: Any, dtype: DType) -> np.ndarray:
         array = np.array(data)
     except OverflowError:
         array = np.array(data, object)
-    if array.dtype.kind == "O" and not all(isinstance(x, (int, float, complex)) for x in array.flat):
-        raise RuntimeError(f"Could not infer dtype of {type(_first_leaf(data)).__name__}")
+    if array.dtype.kind == "O" and (no_number := _no_number(array)) is not None:
+        raise _no_dtype(no_number)
     if array.dtype.kind in "Ou" and kind == INTEGER and any(not -(2**63) <= x < 2**63 for x in array.flat if isinstance(x, int)):
         if dtype is not dtypes.uint64 or any(not 0 <= x < 2**64 for x in array.flat):
             raise ValueError("Overflow when unpacking long long")

@@ -19,6 +19,7 @@ from .bytecode.items import Copied, Instr, Label, TryBegin, TryEnd
 from .bytecode.liveness import assigned_before, live_before
 from .guard_program import argument_names
 from .outcome import Handled, Null
+from .reraise import TRACEBACK
 from .resume import (
     RESULT,
     STACK,
@@ -363,9 +364,11 @@ def _leave_excepts(e: Emitter, handled: tuple[int, ...], entered: int = 0) -> No
 
 def _forget_frame(e: Emitter) -> None:
     """Take this frame out of the traceback of the exception on the stack: the function that goes on with it is there."""
-    e.instr("COPY", 1)
-    e.instr("COPY", 1)
-    e.load_attr("__traceback__")
-    e.load_attr("tb_next")
-    e.instr("SWAP", 2)
-    e.store_attr("__traceback__")
+    exception = lambda: e.instr("COPY", 3)  # below the function that is called, and its empty slot
+
+    def below() -> None:
+        e.call(lambda: e.load_const(TRACEBACK.__get__), [exception])
+        e.load_attr("tb_next")
+
+    e.call(lambda: e.load_const(TRACEBACK.__set__), [exception, below])
+    e.pop()

@@ -20,7 +20,7 @@ from .bytecode.emit import Emitter
 from .bytecode.instruction import decode
 from .bytecode.items import Label, TryBegin, TryEnd
 from .guard_program import argument_names
-from .reraise import raiser
+from .reraise import CONTEXT, raiser
 
 GRAPH = "___graph"  # the tuple that the graph returned
 TEMP = "___temp"
@@ -161,9 +161,9 @@ class FrameWriter:
         e.label(handler)
         e.instr("PUSH_EXC_INFO")
         if r.context is not None:  # what it was raised in need not be handled any more
-            self._value(r.context, depth + 3)
-            e.instr("COPY", 2)
-            e.store_attr("__context__")
+            context = lambda: self._value(r.context, depth + 6)
+            e.call(lambda: e.load_const(CONTEXT.__set__), [lambda: e.instr("COPY", 3), context])
+            e.pop()
         e.pop()
 
     # ------------------------------------------------------------------------------------- recipes

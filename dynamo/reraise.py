@@ -9,6 +9,9 @@ import types
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+# What every exception keeps in C, past what the program's classes do where attributes are read and set, or have under these names.
+TRACEBACK, CONTEXT = (BaseException.__dict__[name] for name in ("__traceback__", "__context__"))
+
 
 class Step(NamedTuple):
     """A call that an exception came through: the code that ran, and the line it had come to."""
@@ -32,12 +35,13 @@ def passer(trace: Sequence[Step]) -> Callable[[BaseException], None]:
     through = raiser(trace)
 
     def passed(exception: BaseException) -> None:
-        context = exception.__context__
+        context = CONTEXT.__get__(exception)
         try:
             through([exception])
         except BaseException as caught:
-            BaseException.__setattr__(caught, "__traceback__", caught.__traceback__ and caught.__traceback__.tb_next)
-            BaseException.__setattr__(caught, "__context__", context)
+            here = TRACEBACK.__get__(caught)
+            TRACEBACK.__set__(caught, here and here.tb_next)
+            CONTEXT.__set__(caught, context)
 
     return passed
 

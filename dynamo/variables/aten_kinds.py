@@ -5,6 +5,8 @@ from __future__ import annotations
 import types
 from typing import Any
 
+import numpy as np
+
 import aten
 from aten import _native, overrides
 from aten.asked_attributes import is_asked
@@ -18,7 +20,7 @@ from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op, ops, registry
 from aten.ops.on_demand import Promise
 from aten.symbolic import nodes
-from aten.tensor import COPY_OF_A_TENSOR, dtype_of_numbers
+from aten.tensor import COPY_OF_A_TENSOR
 from dynamo import breaks, config, guards, on_demand, trace_rules
 from dynamo._eval_frame import CompiledFunction
 from dynamo.breaks import Unsupported
@@ -491,6 +493,20 @@ def _element(v: Variable) -> TensorVariable | None:
     return tensor if known and all(type(s) is int for s in tensor.meta.sizes) else None
 
 
+def _alike(frame, data: Variable) -> Any:
+    """Data of the same kinds and lengths, of which eager makes a tensor of the same dtype, or raises the same."""
+    data = data.realize(frame)
+    if type(data) is TupleVariable or isinstance(data, ListVariable):
+        return [_alike(frame, v) for v in data.unpack(frame)]
+    if isinstance(data, SymbolicVariable):
+        return data.number_type()(1)
+    element = _element(data)
+    if element is None:
+        return frame.ops.real(frame, data)
+    ones = aten.ones(element.meta.sizes, dtype=element.meta.dtype, device=CPU)
+    return ones if element is data else ones.numpy()[()] if issubclass(data.python_type(), np.generic) else ones.numpy()
+
+
 def _of_elements(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable:
     """aten.tensor of numbers, or sequences of them, of which some are tensors or symbols: each is made one, then stacked."""
 
@@ -511,13 +527,10 @@ def _of_elements(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable
         element = element.op(frame, "reshape", element.op(frame, "detach", element), ListVariable([]))
         return element.method(frame, "to", [], {"dtype": dtype} | device)
 
-    leaves = _numbers_of(frame, data)
-    elements = [e for e in map(_element, leaves) if e is not None]
-    rest = {v.number_type() if isinstance(v, SymbolicVariable) else v.python_type() for v in leaves if _element(v) is None}
     dtype = kwargs.get("dtype", NONE)
     if dtype.is_same(NONE):
         frame.world.flag("default_dtype")
-        dtype = ConstantVariable(dtype_of_numbers(rest, [e.meta.dtype for e in elements]))
+    dtype = ConstantVariable(run_python(frame, aten.tensor, _alike(frame, data), dtype=dtype.as_python(), device=CPU).dtype)
     device = {"device": kwargs["device"]} if "device" in kwargs else {}
     return stacked(data)
 

@@ -143,7 +143,7 @@ class ExceptionVariable(ObjectVariable):
     def replay(self, emit) -> None:
         temp = emit.value(self)
         if self.context is not None:
-            emit.after(set_plainly(temp, "__context__", emit.value(self.context)))
+            emit.after(self.set_plainly(temp, "__context__", emit.value(self.context)))
         self.leave_traceback(emit, temp)
 
     def about(self, frame, **members: Variable) -> None:
@@ -247,15 +247,20 @@ class ExceptionVariable(ObjectVariable):
             if name not in self.told and not (name in made and made[name] == value):
                 opened = [emit.value(_open(v)) for v in value] if name == "args" else None
                 recipe = emit.value(_open(value)) if opened is None else outcome.Build("tuple", tuple(opened))
-                emit.after(set_plainly(temp, name, recipe))
+                emit.after(self.set_plainly(temp, name, recipe))
         if self.context is not None:
-            emit.after(set_plainly(temp, "__context__", emit.value(self.context)))
+            emit.after(self.set_plainly(temp, "__context__", emit.value(self.context)))
         for name, told in self.told.items():
-            emit.after(set_plainly(temp, name, emit.value(told)))
+            emit.after(self.set_plainly(temp, name, emit.value(told)))
         storage = emit.output.side_effects.storages.get(self)
         if storage is not None:
             storage.fill(emit, temp)
         self.leave_traceback(emit, temp)
+
+    def set_plainly(self, target: Any, name: str, value: Any) -> outcome.Do:
+        """Sets a member of C: past what classes of the user do where an attribute is set, or have under its name."""
+        member = getattr(c_base(self.cls), name)
+        return outcome.Do(outcome.Call(outcome.Const(member.__set__), (target, value)))
 
     def leave_traceback(self, emit, temp) -> None:
         """One that was raised and caught while tracing has a traceback; what is being handled is raised for real."""
@@ -266,11 +271,6 @@ class ExceptionVariable(ObjectVariable):
         if self.trace:
             passing = _eval_frame.Uncaptured(passer(self.trace))
             emit.after(outcome.Do(outcome.Call(outcome.Const(passing), (temp,))))
-
-
-def set_plainly(target: Any, name: str, value: Any) -> outcome.Do:
-    """BaseException.__setattr__(target, name, value): past what the class of the user does."""
-    return outcome.Do(outcome.Call(outcome.Const(BaseException.__setattr__), (target, outcome.Const(name), value)))
 
 
 # --------------------------------------------------------------------------------------------- the part written in C

@@ -380,7 +380,7 @@ def _object(frame, value, source):
         return unknown(frame, value, source, "a class")
     if issubclass(cls, BaseException):
         output.guard_type(source, cls)
-        args = wrap(frame, value.args, Attr(source, "args")).unpack(frame)
+        args = output.world.slot(value, source, BaseException.__dict__["args"], "args").unpack(frame)
         return ExceptionVariable(cls, args, source, value)
     handler = trace_rules.handler(value)
     in_c = output.world.c_bases(cls)

@@ -36,6 +36,11 @@ def test_a_given_dtype_wins():
     ([2**70], RuntimeError, "Overflow"),
     ([[1, 2], 3], TypeError, "expected a sequence"),
     ([object()], RuntimeError, "Could not infer dtype of object"),
+    ([3, None], RuntimeError, "Could not infer dtype of NoneType"),
+    ([2**70, None], RuntimeError, "Could not infer dtype of NoneType"),
+    ([[1.5], [None]], RuntimeError, "Could not infer dtype of NoneType"),
+    ([tensor(1), None, object(), {}], RuntimeError, "Could not infer dtype of NoneType"),
+    ([tensor(1), {}, object(), None], RuntimeError, "Could not infer dtype of dict"),
 ])
 def test_bad_data(data, error, message):
     with pytest.raises(error, match=message):

@@ -1,5 +1,6 @@
 """Tensors of one element that stand for numbers in calls: sizes, bounds of slices, factors. Capture reads them as item() does."""
 
+import numpy as np
 import pytest
 
 import weft
@@ -68,3 +69,32 @@ def test_quotient_of_bools_towards_zero():
     function = lambda a, b: weft.div(a, b, rounding_mode="trunc")
     assert function(a, b).tolist() == [0, 0, 1]
     weft.testing.assert_close(weft.compile(function, fullgraph=True)(a, b), function(a, b))
+
+
+NO_TENSORS = {
+    "none": lambda n: [n, None],
+    "kinds": lambda n: [n, {}, None],
+    "text": lambda n: [n, "a"],
+    "ragged": lambda n: [[n, 2], [3]],
+    "shallow": lambda n: [[n, 2], 3],
+    "deep": lambda n: [3, [n]],
+    "too large": lambda n: [n, 2**70],
+    "too large, and none": lambda n: [2**70, n, None],
+    "a tensor": lambda n: [weft.tensor(n), None],
+    "an array beside numbers": lambda n: [np.array([1.5]), n],
+}
+
+
+@pytest.mark.parametrize("dtype", [None, weft.int64, weft.float32])
+@pytest.mark.parametrize("name", NO_TENSORS)
+def test_what_is_no_tensor_is_refused_as_in_eager_where_numbers_are_symbols(name, dtype):
+    def function(x, n):
+        try:
+            return x + 1, weft.tensor(NO_TENSORS[name](n), dtype=dtype)
+        except (RuntimeError, TypeError, ValueError) as e:
+            return x + 1, type(e), str(e)
+
+    weft.compiler.reset()  # (the code is one for all of these tests)
+    compiled = weft.compile(function, backend="eager", fullgraph=True)
+    for n in (2, 3, 4):
+        assert repr(compiled(weft.ones(2), n)) == repr(function(weft.ones(2), n))

@@ -336,7 +336,8 @@ def of_class(path: str, cls: type, names: set[str]):
         return
     for name in sorted(vars(cls)):
         if name in names or isinstance(vars(cls)[name], (types.FunctionType, property, classmethod, staticmethod)):
-            yield from changes(f"{path}.{name}", attribute(cls, name))
+            by_address = name == "__hash__" and super(cls, cls).__hash__ is object.__hash__  # (a new object may lie where one lay)
+            yield from changes(f"{path}.{name}", attribute(cls, name), delete=not by_address)
     for name in sorted(names - set(vars(cls))):
         found = next((c.__dict__[name] for c in cls.__mro__ if name in c.__dict__), None)
         new = patched(found) if isinstance(found, types.FunctionType) else doubled(found) if found is not None else 7

@@ -74,5 +74,21 @@ def test_undone_changes_leave_what_can_be_changed_as_it_was():
     assert list(TABLE) == ["a", "b", "c"] and list(mutations.all_of(f, [Kept()])) == before
 
 
+class Hashed:
+    def __hash__(self):
+        return 1
+
+
+class HashedBelow(Hashed):
+    def __hash__(self):
+        return 2
+
+
+def test_no_change_makes_hashes_of_addresses():
+    found = mutations.all_of(lambda: (Hashed, HashedBelow), [Hashed(), HashedBelow()])
+    assert "f:Hashed.__hash__ = patched" in found and "f:HashedBelow.__hash__ = patched" in found
+    assert "del f:Hashed.__hash__" not in found and "del f:HashedBelow.__hash__" in found
+
+
 def test_random_changes():
     assert budget.differences("mutation", 30, 150) == ""

@@ -69,9 +69,9 @@ class Unit:
     functions: Functions | None = None  # of a device
 
     @property
-    def compiles(self) -> bool:
-        """Whether it has kernels."""
-        return self.job is not None or self.functions is not None
+    def runs_ops_alone(self) -> bool:
+        """Whether it has no kernels."""
+        return self.job is None and self.functions is None
 
 
 def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tuple]:
@@ -104,7 +104,8 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
             units = _tuned(parts, folder, graphs, example_inputs)
         for part in parts if not units else ():
             units[part.name] = start(part, folder, few=choices.may_run_eager(gm.graph))
-            if part.name == "forward" and not units["forward"].compiles and choices.may_run_eager(gm.graph):
+            alone = part.name == "forward" and units["forward"].runs_ops_alone and choices.may_run_eager(gm.graph)
+            if alone and not (graphs.backward is None and _views_alone(graphs)):  # (a Program makes views in less time)
                 return _eager(gm, _new_guards(gm, n_guards))
         files = {name: u.job.wait() for name, u in units.items() if u.job}
         return _package(gm, units, files, joint, _new_guards(gm, n_guards))

@@ -14,6 +14,7 @@ static PyObject *kept(const Arg &arg) {
     if (!one) Py_CLEAR(all);
     else PyTuple_SET_ITEM(all, i, one);
   }
+  if (arg.n && all) PyObject_GC_UnTrack(all);  // (numbers alone: nothing for the garbage collector, which sees thousands of them)
   return all;
 }
 
@@ -33,7 +34,7 @@ static bool is_kept(PyObject *value, const Arg &arg) {
 }
 
 // The arguments behind the base, as `_view_of` keeps them: a new reference to those of the last view of that op where they are the
-// same, as in loops they are.
+// same, as in loops they are; else one of the same parts where those are the same.
 static PyObject *further(CoreOp which, std::initializer_list<Arg> args) {
   static PyObject *last[CORE_COUNT];
   PyObject *known = last[which];
@@ -42,11 +43,16 @@ static PyObject *further(CoreOp which, std::initializer_list<Arg> args) {
   for (Py_ssize_t i = 0; same && i < n; i++) same = is_kept(PyTuple_GET_ITEM(known, i), args.begin()[i]);
   if (same) return Py_NewRef(known);
   Ref rest(PyTuple_New(n));
+  bool numbers = n > 0;
   for (Py_ssize_t i = 0; rest && i < n; i++) {
-    PyObject *value = kept(args.begin()[i]);
+    const Arg &arg = args.begin()[i];
+    PyObject *before = known && i < PyTuple_GET_SIZE(known) ? PyTuple_GET_ITEM(known, i) : nullptr;
+    PyObject *value = before && is_kept(before, arg) ? Py_NewRef(before) : kept(arg);
     if (!value) return nullptr;
     PyTuple_SET_ITEM(rest.get(), i, value);
+    numbers &= arg.kind != Arg::OBJECT;
   }
+  if (rest && numbers) PyObject_GC_UnTrack(rest.get());
   if (rest) Py_XSETREF(last[which], Py_NewRef(rest.get()));
   return rest.release();
 }
@@ -79,6 +85,15 @@ PyObject *make_view(CoreOp which, WeftTensor *base, int ndim, const int64_t *siz
     if (!record_op(op, all.data(), (int)all.size(), &out, 1)) return nullptr;
   }
   return view.release();
+}
+
+PyObject *known_view(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+  if (!core_ops[CORE_AS_STRIDED]) return PyErr_Format(PyExc_RuntimeError, "aten.ops.view is not loaded");
+  Ref view(checked_alias(base, ndim, sizes, strides, offset));
+  if (!view || (base->word & WEFT_WORD_INFERENCE)) return view.release();
+  const bool known = set_view_of(as_tensor(view.get()), base, CORE_AS_STRIDED,
+                                 {Arg::of_integers(sizes, ndim), Arg::of_integers(strides, ndim), Arg::of_integer(offset)});
+  return known ? view.release() : nullptr;
 }
 
 // Strides that show `t` with other sizes; false if a copy is needed. See view_strides in aten/shapes.py.

@@ -38,6 +38,7 @@ static bool init_api(PyObject *module) {
   api.empty = empty;
   api.empty_row_major = empty_row_major;
   api.alias = checked_alias;
+  api.known_view = known_view;
   api.dtype_code = dtype_code;
   api.dtype_object = dtype_object;
   api.ambient = ambient;

@@ -70,6 +70,8 @@ inline bool record_op(NativeOp *op, std::initializer_list<Arg> args, PyObject *o
 // those of the base.
 PyObject *make_view(CoreOp which, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                     std::initializer_list<Arg> args, int dtype = -1);
+// A view at any places of the storage of `base`, which must hold them; without history.
+PyObject *known_view(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
 PyObject *view_with_sizes(WeftTensor *t, int ndim, const int64_t *sizes);  // NULL without exception: needs a copy
 PyObject *permuted(WeftTensor *t, const int64_t *dims);
 PyObject *unsqueezed(WeftTensor *t, int dim);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEFT_ABI 5
+#define WEFT_ABI 6
 #define WEFT_MAX_NDIM 72  // masks of dims have 64 bits: what takes dims refuses more, as PyTorch does
 #define WEFT_INLINE_NDIM 5
 #define WEFT_ALIGNMENT 64
@@ -242,6 +242,8 @@ typedef struct WeftAPI {
   PyObject *(*empty_row_major)(uint32_t word, const int64_t *dims, int64_t numel, int64_t bytes);
   // A view of `base` (same storage) without autograd; view_of is left NULL. RuntimeError if it reaches beyond the storage.
   PyObject *(*alias)(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
+  // The same, known as a view of `base`: what is written to one with history, the other has, too.
+  PyObject *(*known_view)(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
   // The C data of a DType object <-> its code; -1 with TypeError set.
   int (*dtype_code)(PyObject *dtype);
   PyObject *(*dtype_object)(int code); // borrowed

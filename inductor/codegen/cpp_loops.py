@@ -71,23 +71,24 @@ class NestWriter(FlatWriter, AsideWriter):
         long = {n.dtype for n in nodes if n.kind == "call" and scalar.cost(n) >= choices.EXPENSIVE and self.varies(n)}
         if long:
             return long
-        if self.rounds_what_is_wide(nodes):
+        if self.narrows_what_is_wide(nodes):
             return {"float32"}
         first_only = {n.args[-1] for n in nodes if runs(n, self.plan.axis.name, self.ranges)}
         first_only -= {v for stage in self.nest.stages for v in values_of(stage)}
         first_only -= {a for n in nodes for a in n.args if not runs(n, self.plan.axis.name, self.ranges)}
         return {n.dtype for n in nodes if n not in first_only and self.varies(n)} or {n.dtype for n in nodes}
 
-    def rounds_what_is_wide(self, nodes: list[Node]) -> bool:
-        """Whether a loop makes bfloat16 of numbers of 64 bits that are read for nothing else: rounding takes as long for half a
-        register as for all of it (131072 int64: 24 us instead of 35)."""
+    def narrows_what_is_wide(self, nodes: list[Node]) -> bool:
+        """Whether a loop makes numbers of one or two bytes of numbers of 64 bits that are read for nothing else: rounding to
+        bfloat16 takes as long for half a register as for all of it (131072 int64: 24 us instead of 35), and stores of eight bytes
+        as those of sixteen (uint8: 12 instead of 14)."""
         wide = {n for n in nodes if WIDTH[n.dtype] == 8 and self.varies(n)}
         uses = [n for n in nodes if wide & set(n.args)]
         read = all(n.kind == "load" and not n.args for n in wide)
-        cast = all(n.kind == "call" and n.name == "cast" and n.dtype == "float32" for n in uses)
+        cast = all(n.kind == "call" and n.name == "cast" and n.dtype != "bool" and WIDTH[n.dtype] <= 4 for n in uses)
         stores = [s for s in self.nest.statements if isinstance(s, Store)]
-        halves = bool(stores) and len(stores) == len(self.nest.statements) and all(s.dtype == "bfloat16" for s in stores)
-        return bool(wide) and read and cast and halves and self.plan.mode == "point"
+        narrow = bool(stores) and len(stores) == len(self.nest.statements) and all(ITEMSIZE[s.dtype] <= 2 for s in stores)
+        return bool(wide) and read and cast and narrow and self.plan.mode == "point"
 
     # ---- units: how the outer loops are cut
 

@@ -399,50 +399,12 @@ static bool run_steps(Call &call, Release &release) {
 }
 
 // ------------------------------------------------------------------------------------------------------------- results
-// aten._native.alias, and the op that says how a view at any places is made; NULL with an exception set.
-static bool find_ops(PyObject **alias, PyObject **as_strided) {
-  static PyObject *found[2];
-  if (!found[1]) {
-    PyObject *native = PyImport_ImportModule("aten._native"), *ops = native ? PyImport_ImportModule("aten.op") : nullptr;
-    PyObject *registry = ops ? PyObject_GetAttrString(ops, "registry") : nullptr;
-    found[0] = registry ? PyObject_GetAttrString(native, "alias") : nullptr;
-    found[1] = found[0] ? PyMapping_GetItemString(registry, "as_strided") : nullptr;
-    Py_XDECREF(registry);
-    Py_XDECREF(ops);
-    Py_XDECREF(native);
-  }
-  *alias = found[0];
-  *as_strided = found[1];
-  return found[1] != nullptr;
-}
-
-static PyObject *tuple_of(int n, const int64_t *values) {
-  PyObject *out = PyTuple_New(n);
-  for (int i = 0; out && i < n; i++) {
-    PyObject *value = PyLong_FromLongLong(values[i]);
-    if (!value) Py_CLEAR(out);
-    else PyTuple_SET_ITEM(out, i, value);
-  }
-  return out;
-}
-
-// A tensor that is known as a view of `base`: what is written to one with history, the other has, too.
-static PyObject *known_view(WeftTensor *base, int n, const int64_t *sizes, const int64_t *strides, int64_t offset) {
-  PyObject *alias, *as_strided, *view = nullptr;
-  PyObject *shape = tuple_of(n, sizes), *steps = tuple_of(n, strides);
-  if (shape && steps && find_ops(&alias, &as_strided))
-    view = PyObject_CallFunction(alias, "OOOLO(OOL)", (PyObject *)base, shape, steps, (long long)offset, as_strided, shape, steps, (long long)offset);
-  Py_XDECREF(shape);
-  Py_XDECREF(steps);
-  return view;
-}
-
 static PyObject *view_of_input(Call &call, const Output &out) {
   WeftTensor *base = (WeftTensor *)call.args[out.index];
   int64_t scratch[2 * WEFT_MAX_NDIM];
   const int64_t *dims = resolve(call, out.layout, scratch);
   int n = out.layout.ndim();
-  return (out.literal ? api->alias : known_view)(base, n, dims, dims + n, base->offset + call.values[out.offset]);
+  return (out.literal ? api->alias : api->known_view)(base, n, dims, dims + n, base->offset + call.values[out.offset]);
 }
 
 static PyObject *make_result(Call &call, const Output &out) {

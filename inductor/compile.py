@@ -105,7 +105,7 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
         for part in parts if not units else ():
             units[part.name] = start(part, folder, few=choices.may_run_eager(gm.graph))
             alone = part.name == "forward" and units["forward"].runs_ops_alone and choices.may_run_eager(gm.graph)
-            if alone and not (graphs.backward is None and _views_alone(graphs)):  # (a Program makes views in less time)
+            if alone and not (graphs.backward is None and _are_known_views(graphs)):  # (a Program makes those in less time)
                 return _eager(gm, _new_guards(gm, n_guards))
         files = {name: u.job.wait() for name, u in units.items() if u.job}
         return _package(gm, units, files, joint, _new_guards(gm, n_guards))
@@ -135,6 +135,12 @@ def _tuned(parts: list[Part], folder: str, graphs: AotGraphs, example_inputs: An
 def _views_alone(graphs: AotGraphs) -> bool:
     """Whether all that is asked for are the inputs and views of them."""
     return not graphs.n_fresh and not graphs.mutations and type(graphs.rng_counters) is int
+
+
+def _are_known_views(graphs: AotGraphs) -> bool:
+    """The same, where the views are all of known sizes. (Of a symbol that may be 1, strides are those that the op chooses then.)"""
+    views = [o for o in graphs.outputs if isinstance(o, ViewOf)]
+    return _views_alone(graphs) and all(type(s) is int for v in views for s in (*v.sizes, *v.strides, v.offset))
 
 
 def _eager(gm: Any, guards: list[Expr]) -> Compiled:

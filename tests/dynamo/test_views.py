@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import weft
+from aten import _native
 
 pytestmark = pytest.mark.usefixtures("fresh")
 
@@ -185,3 +186,21 @@ def test_what_is_written_into_a_result_with_history_is_history_of_its_argument(b
         return memory.tolist(), weights.grad.tolist()
 
     assert told(weft.compile(f, backend=backend)) == told(f)
+
+
+def test_views_of_known_sizes_are_made_without_python():
+    f = weft.compile(lambda x: (x.view(-1), x.t(), *x.chunk(3, -1)), dynamic=False)
+    x = weft.arange(24.0).reshape(4, 6)
+    f(x)
+    _native.python_entries(True)
+    compiled = f(x)
+    assert _native.python_entries(True) == {}
+    expected = (x.view(-1), x.t(), *x.chunk(3, -1))
+    assert [(v.tolist(), v.stride(), v.storage_offset(), v._base is x) for v in compiled] == [
+        (v.tolist(), v.stride(), v.storage_offset(), v._base is x) for v in expected
+    ]
+    y = x * weft.ones(4, 6, requires_grad=True)
+    with weft.no_grad():
+        views = f(y)
+    with pytest.raises(RuntimeError, match="no_grad mode"):
+        views[0].add_(1)

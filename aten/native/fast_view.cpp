@@ -37,16 +37,16 @@ static bool is_kept(PyObject *value, const Arg &arg) {
 // same, as in loops they are; else one of the same parts where those are the same.
 static PyObject *further(CoreOp which, std::initializer_list<Arg> args) {
   static PyObject *last[CORE_COUNT];
-  PyObject *known = last[which];
+  Ref known(Py_XNewRef(last[which]));  // (the garbage collector may run code that makes other views)
   const Py_ssize_t n = (Py_ssize_t)args.size();
-  bool same = known && PyTuple_GET_SIZE(known) == n;
-  for (Py_ssize_t i = 0; same && i < n; i++) same = is_kept(PyTuple_GET_ITEM(known, i), args.begin()[i]);
-  if (same) return Py_NewRef(known);
+  bool same = known && PyTuple_GET_SIZE(known.get()) == n;
+  for (Py_ssize_t i = 0; same && i < n; i++) same = is_kept(PyTuple_GET_ITEM(known.get(), i), args.begin()[i]);
+  if (same) return known.release();
   Ref rest(PyTuple_New(n));
   bool numbers = n > 0;
   for (Py_ssize_t i = 0; rest && i < n; i++) {
     const Arg &arg = args.begin()[i];
-    PyObject *before = known && i < PyTuple_GET_SIZE(known) ? PyTuple_GET_ITEM(known, i) : nullptr;
+    PyObject *before = known && i < PyTuple_GET_SIZE(known.get()) ? PyTuple_GET_ITEM(known.get(), i) : nullptr;
     PyObject *value = before && is_kept(before, arg) ? Py_NewRef(before) : kept(arg);
     if (!value) return nullptr;
     PyTuple_SET_ITEM(rest.get(), i, value);

@@ -1,5 +1,7 @@
 """What a view remembers of how it was made: base, op, further arguments, which views of one op share where they are the same."""
 
+import gc
+
 import pytest
 
 import aten
@@ -55,3 +57,23 @@ def test_gradients_go_through_a_view_that_shares_its_arguments(make):
     make(x), make(base).mul_(2)
     base.sum().backward()
     assert leaf.grad.equal(shown) and not shown.equal(aten.ones(16))
+
+
+def test_views_made_while_the_collector_runs_others():
+    """What a view keeps is shared with the last one of its op, which a callback of the collector may replace meanwhile."""
+    x = aten.arange(64.0)
+    made = []
+
+    def others(phase, info):
+        made.append([x.as_strided((2, k + 1), (3, 1), k) for k in range(4)])
+        del made[:-2]
+
+    before = gc.get_threshold()
+    gc.callbacks.append(others)
+    gc.set_threshold(1)
+    try:
+        views = [x.as_strided((2, k % 5 + 1), (k % 7 + 1, 1), k) for k in range(40)]
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(others)
+    assert [v._view_of[2] for v in views] == [((2, k % 5 + 1), (k % 7 + 1, 1), k) for k in range(40)]

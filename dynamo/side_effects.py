@@ -120,6 +120,7 @@ class Emission:
         self.output = output
         self.assigns: list = []
         self.effects: list = []
+        self.last: list = []
         self.outputs: list = []
         self._output_index: dict[Any, int] = {}
         self._temps: dict[Variable, outcome.Temp] = {}
@@ -169,6 +170,10 @@ class Emission:
         """An effect, behind all assigns and earlier effects."""
         self.effects.append(statement)
 
+    def at_last(self, statement) -> None:
+        """An effect behind all others, also those to come."""
+        self.last.append(statement)
+
     def graph_output(self, arg: Any) -> outcome.Output:
         """Output of the graph: a node, or a symbolic number."""
         key = str(arg) if hasattr(arg, "shape_env") else arg
@@ -191,21 +196,22 @@ class Emission:
 
     def finish(self, ending) -> tuple[list, Any]:
         """(statements, ending), with temporaries that are used once put where they are used."""
+        effects = [*self.effects, *self.last]
         if not self.assigns:
-            return list(self.effects), ending
+            return effects, ending
         uses: dict[int, int] = {}
-        for part in (*self.assigns, *self.effects, ending):
+        for part in (*self.assigns, *effects, ending):
             count_temps(part, uses)
         single = {t for t, n in uses.items() if n == 1}
         values: dict[int, Any] = {}
         statements: list = []
         for assign in self.assigns:
             value = substitute(assign.value, values)
-            if assign.temp in single and (not self.effects or not self._reads_outside(value)):
+            if assign.temp in single and (not effects or not self._reads_outside(value)):
                 values[assign.temp] = value
             elif assign.temp in uses:
                 statements.append(outcome.Assign(assign.temp, value))
-        statements += [substitute(s, values) for s in self.effects]
+        statements += [substitute(s, values) for s in effects]
         return statements, substitute(ending, values)
 
     def _reads_outside(self, recipe: Any) -> bool:

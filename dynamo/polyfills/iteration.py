@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from operator import index  # (programs patch modules, and what looks into them must not see it)
 
+from aten.scalar.unpatched import itertools
+
 
 class Given:
     """Gives an iterator to a loop or to another iterator, which would ask it for one: an `__iter__` of the program runs once."""
@@ -328,3 +330,22 @@ def groupby(iterable, key=None):
             yield current, disguised(members(group, wanted), "groupby")
 
     return items(it, key)
+
+
+# ------------------------------------------------------------------------------- iterators that are made again behind a graph
+def advanced(iterator, steps):
+    """`iterator` after so many items."""
+    next(itertools.islice(iterator, steps, steps), None)
+    return iterator
+
+
+def placed(iterator, index):
+    """An iterator over a list or tuple, the next item of which is that of the index."""
+    iterator.__setstate__(index)
+    return iterator
+
+
+def exhausted(iterator):
+    """An iterator over nothing, which knows it."""
+    next(iterator, None)
+    return iterator

@@ -6,14 +6,14 @@ import _operator as operator
 import collections
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from aten.scalar.unpatched import itertools
 from dynamo import breaks, outcome
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.bytecode.instruction import VERSION
-from dynamo.polyfills.iteration import Given
+from dynamo.polyfills.iteration import Given, advanced, exhausted, placed
 from dynamo.variables.base import Exhausted, TrueVariable, Variable, method
 from dynamo.variables.constant import NONE, ConstantVariable
 from dynamo.variables.exception import raise_exception, thrown
@@ -95,12 +95,6 @@ class RangeIterator(IteratorVariable):
         return emit.shared(self, make)
 
 
-def advanced(iterator: Iterator, steps: int) -> Iterator:
-    """`iterator` after so many items."""
-    next(itertools.islice(iterator, steps, steps), None)
-    return iterator
-
-
 class HashedIterator(ItemsIterator):
     """Over a dict, a view or a set, which must not change its size meanwhile."""
 
@@ -165,11 +159,20 @@ class SequenceIterator(IteratorVariable):
         return value
 
     def recipe(self, emit):
-        def fill(temp):
-            index = outcome.Const(max(-1, min(self.index, len(self.sequence.items))))
-            emit.after(outcome.Do(outcome.Call(outcome.GetAttr(temp, "__setstate__"), (index,))))
-
-        return emit.shared(self, lambda: outcome.Call(outcome.Const(self.make()), (emit.value(self.sequence),)), fill)
+        if not -1 < self.index < 1 << 62:  # (it has let go of its sequence, which may grow)
+            empty = outcome.Build("list" if isinstance(self.sequence.example(), list) else "tuple", ())
+            ended = outcome.Call(outcome.Const(exhausted), (outcome.Call(outcome.Const(self.make()), (empty,)),))
+            return emit.shared(self, lambda: ended)
+        new = outcome.Call(outcome.Const(self.make()), (emit.value(self.sequence),))
+        before, now, last = self.sequence.length_before(), len(self.sequence.items), self.index - (self.step == 1)
+        if last < before:
+            return emit.shared(self, lambda: outcome.Call(outcome.Const(placed), (new, outcome.Const(self.index))))
+        if last >= now:
+            raise self.unsupported("an iterator behind the end of what has shrunk")
+        state = (outcome.Const(self.index),)  # (the list must have grown before: no index beyond the end is taken)
+        return emit.shared(
+            self, lambda: new, lambda temp: emit.at_last(outcome.Do(outcome.Call(outcome.GetAttr(temp, "__setstate__"), state)))
+        )
 
 
 class DequeIterator(SequenceIterator):

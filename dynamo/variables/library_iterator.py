@@ -8,9 +8,10 @@ from typing import Any
 from aten.scalar.unpatched import itertools
 from dynamo import breaks, outcome
 from dynamo.breaks import Unsupported
+from dynamo.polyfills.iteration import advanced
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE
-from dynamo.variables.iterator import GeneratorVariable, IteratorVariable, advanced, handed
+from dynamo.variables.iterator import GeneratorVariable, IteratorVariable, handed
 
 
 class LibraryIterator(IteratorVariable):

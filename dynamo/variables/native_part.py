@@ -317,6 +317,9 @@ class ListPart(Part, ListVariable):
         for values in args:
             self.extend(frame, values)
 
+    def length_before(self):
+        return 0  # (made without items, or known by what it has now)
+
     def items_recipe(self, emit):
         return outcome.Build("tuple", tuple(emit.value(v) for v in self.items))
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from dynamo import guards, outcome
+from dynamo.polyfills.iteration import advanced
 from dynamo.source import Converted
 from dynamo.variables.base import Exhausted, Variable
-from dynamo.variables.iterator import IteratorVariable, advanced
+from dynamo.variables.iterator import IteratorVariable
 from dynamo.variables.track import kind
 
 

@@ -36,6 +36,9 @@ class OutsideList(ListVariable):
     def items(self, items: list[Variable]) -> None:
         self.known = items
 
+    def length_before(self) -> int:
+        return len(self.value)
+
     def append(self, frame, item):
         self.changed(frame)
         (self.added if self.known is None else self.known).append(item)

@@ -116,6 +116,10 @@ class SequenceVariable(Variable):
     def count(self, frame, item):
         return ConstantVariable(sum(frame.ops.equals(frame, v, item) for v in self.unpack(frame)))
 
+    def length_before(self) -> int:
+        """How many items it has before anything is done again."""
+        return len(self.items)
+
 
 class TupleVariable(SequenceVariable):
     __slots__ = ()

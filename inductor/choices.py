@@ -37,6 +37,7 @@ SHORT_ROW = 8  # a reduced row of fewer elements leaves most lanes empty: lanes 
 MANY_ROWS = 32  # ... where there are so many
 LONG_PIECE = 256  # elements that lie side by side in what is joined: from here on memcpy is faster than a loop
 SHORT_PIECE = 16  # elements in a row that leave lanes empty
+SHORT_JOINED = 64  # elements of a row of what is joined: its loops are not cut where the parts meet
 LONG_TRIANGLE_ROW = 64  # elements that are moved as one piece
 MANY_LOOPS = 64  # of a load at places that another value says
 LARGE_SCORES = 1 << 20  # of one head ...
@@ -118,6 +119,18 @@ def repeats(body: Node, outside: int, inside: int) -> bool:
     for whole lanes (a random number for 25 elements, dropout2d of [10485,5,5]: 771 us instead of 32)."""
     cost = sum(scalar.cost(n) for n in walk([body]) if n.kind == "call")
     return (outside >= MANY_TIMES and cost >= EXPENSIVE) or (1 < inside <= LONG_REPEAT and cost >= COSTLY)
+
+
+def lies_beside(user: Any) -> bool:
+    """Whether what a node reads becomes one of few values side by side, which are made once (ir/side_by_side.py): a stack along a
+    new last dim, or a view on the way to one."""
+    name, made = getattr(user.target, "name", None), user.meta.get("val")
+    if name in ("unsqueeze", "view"):
+        return bool(user.users) and all(map(lies_beside, user.users))
+    if name != "cat" or not getattr(made, "ndim", 0) or type(made.sizes[-1]) is not int:
+        return False
+    dim = user.args[1] if len(user.args) > 1 else user.kwargs.get("dim", 0)
+    return dim in (-1, made.ndim - 1) and 1 < made.sizes[-1] <= WIDEST_STEP
 
 
 def written(e: Expr) -> int:

@@ -127,6 +127,10 @@ def strip_comments(text: str) -> str:
     return re.sub(r"\n\s*\n+", "\n", text)
 
 
+# The builtins that are asked for by these names are those of GCC: with clang loops are vectors and shuffles alone.
+GCC_ONLY = ("AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX2", "AVX", "F16C", "SSE2", "SSE")
+
+
 @cache
 def prelude(needs: frozenset[str]) -> str:
     """What stands before kernels that use the sections `needs` of vecmath.h. Includes nothing."""
@@ -141,7 +145,8 @@ def prelude(needs: frozenset[str]) -> str:
 
     for name in ("base", *sorted(needs)):
         add(name)
-    return strip_comments("".join(done.values()) + _own_text() + CPP_PRELUDE)
+    without = "".join(f"#undef __{name}__\n" for name in GCC_ONLY)
+    return f"#ifdef __clang__\n{without}#endif\n" + strip_comments("".join(done.values()) + _own_text() + CPP_PRELUDE)
 
 
 def symbol_lines(symbols: Iterable[Expr], source: str) -> list[str]:

@@ -32,7 +32,6 @@ from inductor.lowering.value import Value, domain, number, of_buffer, reindex
 
 COPIES = ("clone", "row_major", "copy")
 AS_THEY_LIE = VIEWS | {"view_as_real", "view_as_complex"}  # what may be done with complex numbers in memory
-READ_ONCE = (VIEWS - {"expand", "unfold", "as_strided"}) | {"cat", "constant_pad_nd"}  # of one element they make one
 NARROW = ("int8", "uint8", "int16", "uint16")
 
 
@@ -452,7 +451,7 @@ class GraphLowering:
         value's own, and along those inside. 1 where sizes are not known."""
         outside = inside = 1
         for user in n.users:
-            if target_name(user) in READ_ONCE:
+            if choices.lies_beside(user):
                 continue
             own, of = (x.meta.get("val") for x in (n, user))
             if type(own) is type(of) is Meta and all(type(s) is int for s in (*own.sizes, *of.sizes)) and own.ndim <= of.ndim:

@@ -77,3 +77,19 @@ def test_a_stack_written_over_what_it_reads():
         x = weft.randn(700, 2)
         expected = x.flip(1)
         assert weft.equal(weft.compile(swap, dynamic=dynamic)(x), expected)
+
+
+def test_what_takes_long_is_not_computed_for_every_part(sources):
+    """Lanes of short rows are of several parts: each would compute all of them."""
+    for dtype in (weft.float32, weft.float64):
+        x, y = weft.rand(2000, 3).to(dtype), weft.rand(2000, 3).to(dtype)
+        for f in (
+            lambda x, y: weft.cat([x.sin(), y.sin()], -1),
+            lambda x, y: weft.cat([x.sin(), y.sin()], 0),
+            lambda x, y: weft.nn.functional.pad(x.sin(), (1, 1, 2, 0)) + y.sum(),
+            lambda x, y: weft.stack([t.sin() for t in (*x.unbind(-1), *y.unbind(-1))], -1),
+        ):
+            assert weft.allclose(weft.compile(f, dynamic=False)(x, y), f(x, y), atol=1e-6)
+            weft.compiler.reset()
+    loops = [loop for loop in sources().split("static void ") if "vm_sin(" in loop]
+    assert loops and not any("t2[0]" in loop or "w_mask(i" in loop or "w_select" in loop for loop in loops)

@@ -331,20 +331,18 @@ static inline bool keys_and_hashes(PyObject *container, std::vector<std::pair<Py
     return true;
   }
 #if PY_VERSION_HEX >= 0x030d0000
-  // Sets take the hashes from dicts, and those from dicts and subclasses that are iterated as dicts are.
-  bool is_copied = !PyDict_CheckExact(container) && Py_TYPE(container)->tp_iter == PyDict_Type.tp_iter;
-  PyObject *plain = is_copied ? PyDict_Copy(container) : Py_NewRef(container);
-  PyObject *keys = plain ? PySet_New(plain) : NULL;
-  Py_XDECREF(plain);
-  std::vector<std::pair<PyObject *, Py_hash_t>> unordered;
-  if (!keys || !keys_and_hashes(keys, unordered)) return false;
-  Py_DECREF(keys);
-  while (PyDict_Next(container, &at, &key, &value))
-    for (auto &one : unordered)
-      if (one.first == key) {
-        found.push_back(one);
-        break;
-      }
+  // (_PyDict_Next is not exported any more.) A table of strings alone keeps no hashes: the strings do.
+  DictKeys *table = (DictKeys *)((PyDictObject *)container)->ma_keys;
+  if (table->kind != 0) {
+    while (PyDict_Next(container, &at, &key, &value)) found.push_back({key, PyObject_Hash(key)});
+    return true;
+  }
+  struct Entry {
+    Py_hash_t hash;
+    PyObject *key, *value; // value: NULL where the key was taken out
+  } *entries = (Entry *)table->entries();
+  for (Py_ssize_t i = 0; i < table->nentries; i++)
+    if (entries[i].value) found.push_back({entries[i].key, entries[i].hash});
 #else
   while (_PyDict_Next(container, &at, &key, &value, &hash)) found.push_back({key, hash});
 #endif

@@ -342,7 +342,7 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
     outs = list(out) if isinstance(out, (tuple, list)) else [out]
     for level in stack.levels[: stack.top]:
         level.check_out(op, (*args, *outs))
-    if _native.is_grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in [*args, *outs]):
+    if _native.is_grad_enabled() and _any_requires_grad([*args, *outs]):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
             "the arguments requires grad."

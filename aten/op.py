@@ -77,6 +77,7 @@ class Op(_native.NativeOp):
         self.function = function
         self.__doc__ = function.__doc__ if function is not None else None
         self.__module__ = "aten"
+        self.out_in_python = kind == "random" or not self.tags.isdisjoint({"random", "no_result_of_out"})
         if native is not None and not _native.set_rule(self, name, native) and kind != "inplace":
             raise ValueError(f"there is no native rule of {name} of the kind {native}")
 

@@ -133,6 +133,10 @@ class World(ClassesSeen):
             self.output.guard(guards.Equals(Converted(source, StoredHashes(places)), tuple([hashes[i] for i in places])))
         return list(zip(found, keys))
 
+    def makes_as_object(self, cls: type) -> bool:
+        """Whether C makes instances of a class as of object. (One whose `__new__` was taken away is not made so again.)"""
+        return _eval_frame.makes_as_object(cls)
+
     def check_order_is_known(self, ordered: Any) -> None:
         """An OrderedDict asks its keys for their hashes where it is iterated over."""
         for cls in {id(type(k)): type(k) for k in dict.keys(ordered)}.values():

@@ -263,7 +263,7 @@ def _new_guards(gm: Any, before: int) -> list[Expr]:
 
 
 # -------------------------------------------------------------------------------------- from aot's graphs to Programs
-_OTHER_ITEMS = frozenset({"view_as_real", "view_as_complex"})  # views whose items are not those of their base
+_OTHER_ITEMS = frozenset({"view_as_real", "view_as_complex", "bitcast"})  # views whose items are not those of their base
 
 
 def _native_joint(graphs: AotGraphs) -> bool:

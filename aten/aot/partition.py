@@ -30,7 +30,7 @@ from aten.symbolic.nodes import sym
 from aten.symbolic.symint import SYMBOLIC, wrap
 
 _FREE = frozenset({
-    "cast", "bitcast", "where", "clamp", "full", "arange", "eye", "clone", "row_major", "copy", "constant_pad_nd", "slice_scatter",
+    "cast", "where", "clamp", "full", "arange", "eye", "clone", "row_major", "copy", "constant_pad_nd", "slice_scatter",
     "select_scatter", "diagonal_scatter", "tril", "triu", "flip", "roll", "cat", "rand_philox", "randn_philox",
     "randint_philox", "dropout_philox", "gelu", "zeros", "ones", "empty",
 })  # fmt: skip

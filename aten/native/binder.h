@@ -115,12 +115,14 @@ struct Call {
   NativeOp *op;
   const Binder *binder;
   uint32_t needs;                // bit i: argument i is a tensor that requires grad
+  WeftTensor *target;            // the tensor given as `out=`, which a rule may write its one result into, or NULL
   Arg args[kMostParams];
 
   // False: not of the usual kinds.
   bool bind(NativeOp *made, const Binder *b, PyObject *const *given, Py_ssize_t n, PyObject *names) {
     op = made;
     binder = b;
+    target = nullptr;
     needs = 0;
     used_ = 0;
     if (__builtin_expect(names || n > b->plain, 0)) return bind_other(given, n, names);

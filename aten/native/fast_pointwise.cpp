@@ -33,6 +33,27 @@ void run_loop(WeftLoop body, WeftTensor *const *tensors, void *const *numbers, i
   loop.run(body, nullptr);
 }
 
+// ------------------------------------------------------------------------------------------------ results
+
+// What the call's `out=` holds, where a result of this dtype and these sizes can be written there element by element; else NULL.
+PyObject *room_in_target(const Call &call, int dtype, int ndim, const int64_t *sizes) {
+  WeftTensor *target = call.target;
+  if (!target || WEFT_DTYPE(target) != dtype || !has_sizes(target, ndim, sizes)) return nullptr;
+  for (int i = 0; i < call.binder->n; i++) {
+    PyObject *given = call[i].kind == Arg::OBJECT ? call[i].object : nullptr;
+    if (given && overlaps(target, plain(given))) return nullptr;
+  }
+  return as_object(target);
+}
+
+PyObject *room_for(const Call &call, WeftTensor *like, int dtype) {
+  PyObject *given = room_in_target(call, dtype, WEFT_NDIM(like), like->sizes);
+  return given ? Py_NewRef(given) : empty_like(like, dtype);
+}
+
+// Whether what is written into, if anything is, lies row-major as the operands do.
+bool is_row_major(const Call &call) { return !call.target || call.target->word & WEFT_WORD_CONTIGUOUS; }
+
 // ---------------------------------------------------------------------------------------------------- unary
 
 int unary_dtype(NativeOp *op, int dtype) {
@@ -57,12 +78,14 @@ PyObject *unary_into(NativeOp *op, WeftTensor *x, PyObject *out_given) {
 }
 
 // Of a row-major tensor, few elements: as binary_of_alike.
-PyObject *unary_of_small(NativeOp *op, WeftTensor *x) {
+PyObject *unary_of_small(Call &call, WeftTensor *x) {
+  NativeOp *op = call.op;
   const int dtype = WEFT_DTYPE(x);
   const WeftLoop body = weft_kernels.pointwise[op->code][dtype];
-  if (!body || !(x->word & WEFT_WORD_CONTIGUOUS) || x->numel >= kSmall || !x->numel || unary_dtype(op, dtype) != dtype) return UNHANDLED;
+  if (!body || !(x->word & WEFT_WORD_CONTIGUOUS) || x->numel >= kSmall || !x->numel || unary_dtype(op, dtype) != dtype || !is_row_major(call))
+    return UNHANDLED;
   const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : dtype;
-  PyObject *out = empty_like(x, out_dtype);
+  PyObject *out = room_for(call, x, out_dtype);
   if (!out) return nullptr;
   const intptr_t count = (intptr_t)x->numel, steps[2] = {(intptr_t)weft_itemsize(dtype), (intptr_t)weft_itemsize(out_dtype)};
   char *args[2] = {weft_data(x), weft_data(as_tensor(out))};
@@ -72,10 +95,13 @@ PyObject *unary_of_small(NativeOp *op, WeftTensor *x) {
 
 PyObject *fast_unary(Call &call) {
   if (call.binder->n == 1) {
-    PyObject *out = unary_of_small(call.op, call.tensor(0));
+    PyObject *out = unary_of_small(call, call.tensor(0));
     if (out != UNHANDLED) return out ? call.made(Ref(out)) : nullptr;
   }
-  PyObject *out = call.usual(1) ? unary_into(call.op, call.tensor(0), nullptr) : UNHANDLED;
+  if (!call.usual(1)) return UNHANDLED;
+  WeftTensor *x = call.tensor(0);
+  const int dtype = weft_pointwise_rows[call.op->code].truth ? WEFT_BOOL : unary_dtype(call.op, WEFT_DTYPE(x));
+  PyObject *out = unary_into(call.op, x, room_in_target(call, dtype, WEFT_NDIM(x), x->sizes));
   return out == UNHANDLED ? out : call.made(Ref(out));
 }
 
@@ -86,7 +112,7 @@ PyObject *fast_gelu(Call &call) {
   if (dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT || (!tanh && PyUnicode_CompareWithASCIIString(call[1].object, "none") != 0)) return UNHANDLED;
   WeftLoop body = weft_kernels.pointwise[tanh ? WEFT_GELU_TANH : WEFT_GELU][WEFT_DTYPE(x)];
   if (!body) return UNHANDLED;
-  Ref out(empty_like(x, WEFT_DTYPE(x)));
+  Ref out(room_for(call, x, WEFT_DTYPE(x)));
   if (!out) return nullptr;
   WeftTensor *tensors[2] = {x, as_tensor(out.get())};
   run_loop(body, tensors, nullptr, 2);
@@ -160,13 +186,6 @@ bool number_is_exact(const Term &t, int dtype) {
   if (!rounded) return false;
   double exact = PyFloat_AsDouble(t.number);
   return exact == PyFloat_AS_DOUBLE(rounded.get()) || exact != exact;
-}
-
-bool has_sizes(const WeftTensor *t, int ndim, const int64_t *sizes) {
-  if (WEFT_NDIM(t) != ndim) return false;
-  for (int d = 0; d < ndim; d++)
-    if (t->sizes[d] != sizes[d]) return false;
-  return true;
 }
 
 // What an elementwise result looks like: the sizes that its tensors broadcast to, and its layout.
@@ -248,8 +267,8 @@ int loop_dtype(const Term *terms, int n, int dtype) {
   return dtype;
 }
 
-// `out_given`: memory of the right sizes and dtype, or NULL.
-PyObject *binary_into(NativeOp *op, Term *terms, int dtype, PyObject *out_given) {
+// `out_given`: memory of the right sizes and dtype, or NULL; or what `call` brings.
+PyObject *binary_into(NativeOp *op, Term *terms, int dtype, PyObject *out_given, const Call *call = nullptr) {
   int run = loop_dtype(terms, 2, dtype);
   WeftLoop body = weft_kernels.pointwise[op->code][run];
   if (!body) return UNHANDLED;
@@ -259,7 +278,8 @@ PyObject *binary_into(NativeOp *op, Term *terms, int dtype, PyObject *out_given)
   const Shape shape(given, 2);
   if (shape.ndim < 0) return UNHANDLED;
   const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : run;
-  const bool direct = out_given && out_dtype == dtype;
+  if (call && (out_dtype == WEFT_BOOL || run == dtype)) out_given = room_in_target(*call, out_dtype, shape.ndim, shape.sizes);
+  const bool direct = out_given && out_dtype == WEFT_DTYPE(as_tensor(out_given));
   Ref out(direct ? Py_NewRef(out_given) : shape.make(out_dtype, op->code == WEFT_POW && !terms[0].tensor));
   if (!out) return nullptr;
   WeftTensor *tensors[3] = {terms[0].tensor, terms[1].tensor, as_tensor(out.get())};
@@ -344,15 +364,16 @@ PyObject *scaled_of_alike(Call &call, WeftTensor *target) {
 }
 
 // Of two row-major tensors of one dtype and the same sizes, few elements: there is nothing to promote, broadcast or cast. Else UNHANDLED.
-PyObject *binary_of_alike(NativeOp *op, WeftTensor *a, WeftTensor *b) {
+PyObject *binary_of_alike(Call &call, WeftTensor *a, WeftTensor *b) {
+  NativeOp *op = call.op;
   const int dtype = WEFT_DTYPE(a);
   if (dtype != WEFT_DTYPE(b) || !(a->word & b->word & WEFT_WORD_CONTIGUOUS) || a->numel != b->numel || a->numel >= kSmall || !a->numel ||
-      !has_sizes(b, WEFT_NDIM(a), a->sizes) || (op->floats && dtype_kind(dtype) < KIND_FLOAT) || (dtype == WEFT_BOOL && op->code == WEFT_SUB))
+      !has_sizes(b, WEFT_NDIM(a), a->sizes) || (op->floats && dtype_kind(dtype) < KIND_FLOAT) || (dtype == WEFT_BOOL && op->code == WEFT_SUB) || !is_row_major(call))
     return UNHANDLED;
   const WeftLoop body = weft_kernels.pointwise[op->code][dtype];
   if (!body) return UNHANDLED;
   const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : dtype;
-  PyObject *out = empty_like(a, out_dtype);
+  PyObject *out = room_for(call, a, out_dtype);
   if (!out) return nullptr;
   const intptr_t item = weft_itemsize(dtype), count = (intptr_t)a->numel, steps[3] = {item, item, (intptr_t)weft_itemsize(out_dtype)};
   char *args[3] = {weft_data(a), weft_data(b), weft_data(as_tensor(out))};
@@ -364,11 +385,12 @@ PyObject *fast_binary(Call &call) {
   NativeOp *op = call.op;
   int64_t alpha = 1;
   if (call[0].tensor && call[1].tensor && (call.binder->n == 2 || call[2].none() || (exact_int(call[2].object, &alpha) && alpha == 1))) {
-    PyObject *out = binary_of_alike(op, call[0].tensor, call[1].tensor);
+    PyObject *out = binary_of_alike(call, call[0].tensor, call[1].tensor);
     if (out != UNHANDLED) return out ? call.made(Ref(out)) : nullptr;
   }
   Term terms[2] = {term_of(call[0]), term_of(call[1])};
-  if (PyObject *made = scaled_of_alike(call, nullptr); made != UNHANDLED) return made;
+  PyObject *into = terms[0].tensor && is_row_major(call) ? room_in_target(call, WEFT_DTYPE(terms[0].tensor), WEFT_NDIM(terms[0].tensor), terms[0].tensor->sizes) : nullptr;
+  if (PyObject *made = scaled_of_alike(call, into ? call.target : nullptr); made != UNHANDLED) return made;
   Ref scaled;
   if (!read_rest(call, terms, &scaled)) return failed();
   WeftTensor *a = terms[0].tensor, *b = terms[1].tensor;
@@ -378,22 +400,11 @@ PyObject *fast_binary(Call &call) {
   if (call.recording()) {  // what is saved are the operands as promoted: here they already are
     if ((a && WEFT_DTYPE(a) != dtype) || (b && WEFT_DTYPE(b) != dtype)) return UNHANDLED;
   }
-  PyObject *out = binary_into(op, terms, dtype, nullptr);
+  PyObject *out = binary_into(op, terms, dtype, nullptr, &call);
   return out == UNHANDLED ? out : call.made(Ref(out));
 }
 
 // ------------------------------------------------------------------------------------------------- in place
-
-// Whether `t` shares memory with the target without being exactly it.
-bool overlaps(const WeftTensor *target, const WeftTensor *t) {
-  if (!t || t->storage != target->storage || t == target) return false;
-  if (t->offset == target->offset && has_sizes(t, WEFT_NDIM(target), target->sizes)) {
-    bool same = true;
-    for (int d = 0; d < WEFT_NDIM(t); d++) same &= t->sizes[d] == 1 || t->strides[d] == target->strides[d];
-    if (same) return false;
-  }
-  return true;
-}
 
 // target (op)= other. With gradients to record, or of another dtype or size, the general path takes it.
 PyObject *fast_inplace_binary(Call &call) {
@@ -437,13 +448,13 @@ PyObject *fast_inplace_unary(Call &call) {
 // ------------------------------------------------------------------------------------------------ where, clamp
 
 // Of a row-major mask and values alike, few elements: as binary_of_alike.
-PyObject *where_of_alike(WeftTensor *condition, WeftTensor *a, WeftTensor *b) {
+PyObject *where_of_alike(Call &call, WeftTensor *condition, WeftTensor *a, WeftTensor *b) {
   const int dtype = WEFT_DTYPE(a), ndim = WEFT_NDIM(a);
   const WeftLoop body = weft_kernels.where[dtype];
   if (!body || dtype != WEFT_DTYPE(b) || !(condition->word & a->word & b->word & WEFT_WORD_CONTIGUOUS) || a->numel >= kSmall || !a->numel ||
-      !has_sizes(b, ndim, a->sizes) || !has_sizes(condition, ndim, a->sizes))
+      !has_sizes(b, ndim, a->sizes) || !has_sizes(condition, ndim, a->sizes) || !is_row_major(call))
     return UNHANDLED;
-  PyObject *out = empty_like(a, dtype);
+  PyObject *out = room_for(call, a, dtype);
   if (!out) return nullptr;
   const intptr_t item = weft_itemsize(dtype), count = (intptr_t)a->numel, steps[4] = {1, item, item, item};
   char *args[4] = {weft_data(condition), weft_data(a), weft_data(b), weft_data(as_tensor(out))};
@@ -455,7 +466,7 @@ PyObject *fast_where(Call &call) {
   WeftTensor *condition = call.tensor(0);
   if (!condition || WEFT_DTYPE(condition) != WEFT_BOOL || call[1].none() || call[2].none()) return UNHANDLED;
   if (call[1].tensor && call[2].tensor) {
-    PyObject *out = where_of_alike(condition, call[1].tensor, call[2].tensor);
+    PyObject *out = where_of_alike(call, condition, call[1].tensor, call[2].tensor);
     if (out != UNHANDLED) return out ? call.made(Ref(out)) : nullptr;
   }
   Term terms[2] = {term_of(call[1]), term_of(call[2])};
@@ -470,7 +481,8 @@ PyObject *fast_where(Call &call) {
   WeftTensor *given[3] = {condition, terms[0].tensor, terms[1].tensor};
   const Shape shape(given, 3);
   if (shape.ndim < 0) return UNHANDLED;
-  Ref out(shape.make(dtype));
+  PyObject *into = room_in_target(call, dtype, shape.ndim, shape.sizes);
+  Ref out(into ? Py_NewRef(into) : shape.make(dtype));
   if (!out) return nullptr;
   WeftTensor *tensors[4] = {condition, terms[0].tensor, terms[1].tensor, as_tensor(out.get())};
   void *numbers[4] = {nullptr, terms[0].value, terms[1].value, nullptr};
@@ -542,7 +554,7 @@ PyObject *fast_clamp(Call &call) {
   WeftLoop body = weft_kernels.pointwise[WEFT_CLAMP][dtype];
   alignas(16) char low[16], high[16];
   if (!body || !place_bound(call[1].object, dtype, false, low) || !place_bound(call[2].object, dtype, true, high)) return UNHANDLED;
-  Ref out(empty_like(x, dtype));
+  Ref out(room_for(call, x, dtype));
   if (!out) return nullptr;
   WeftTensor *tensors[4] = {x, nullptr, nullptr, as_tensor(out.get())};
   void *numbers[4] = {nullptr, low, high, nullptr};

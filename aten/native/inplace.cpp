@@ -132,6 +132,24 @@ int check_overlap(const WeftTensor *target, const WeftTensor *t, bool apart) {
                 "Please clone() the tensor before performing the operation.");
 }
 
+bool has_sizes(const WeftTensor *t, int ndim, const int64_t *sizes) {
+  if (WEFT_NDIM(t) != ndim) return false;
+  for (int d = 0; d < ndim; d++)
+    if (t->sizes[d] != sizes[d]) return false;
+  return true;
+}
+
+// Whether `t` shares memory with the target without being exactly it.
+bool overlaps(const WeftTensor *target, const WeftTensor *t) {
+  if (!t || t->storage != target->storage || t == target) return false;
+  if (weft_itemsize(WEFT_DTYPE(t)) == weft_itemsize(WEFT_DTYPE(target)) && t->offset == target->offset && has_sizes(t, WEFT_NDIM(target), target->sizes)) {
+    bool same = true;
+    for (int d = 0; d < WEFT_NDIM(t); d++) same &= t->sizes[d] == 1 || t->strides[d] == target->strides[d];
+    if (same) return false;
+  }
+  return true;
+}
+
 int check_inplace(WeftTensor *t) {
   const int refused = check_fill(t);
   if (!refused && !WEFT_IS_TRACER(t) && !(t->word & WEFT_WORD_CONTIGUOUS) && overlaps_itself(t))

@@ -217,6 +217,8 @@ int check_inplace(WeftTensor *t);
 int check_fill(WeftTensor *t);      // of one value, which elements may share
 int check_relayout(WeftTensor *t);  // of the layout alone
 // RuntimeError where what is read for a write shares a part of its target's memory, or shows it in another order.
+bool has_sizes(const WeftTensor *t, int ndim, const int64_t *sizes);
+bool overlaps(const WeftTensor *target, const WeftTensor *t);  // shares memory with it without being exactly it; false of NULL
 int check_overlap(const WeftTensor *target, const WeftTensor *t, bool apart = false);  // apart: nor may it be all of the memory
 WeftTensor *root_of(WeftTensor *t);  // the tensor that `t` is in the end a view of; itself if it is none
 

@@ -6,6 +6,7 @@
 #include "chain.h"
 #include "released.h"
 #include "replay.h"
+#include "written_out.h"
 
 namespace weft {
 
@@ -65,6 +66,10 @@ static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nar
   }
   if (op->replays && !(*ambient() & (kOthersDecide | kAutocast))) {
     PyObject *result = replayed(op, args, nargs, names);
+    if (result != UNHANDLED) return result;
+  }
+  if (names && (op->rule || op->replays) && !(*ambient() & (kOthersDecide | kAutocast))) {
+    PyObject *result = written_out(op, args, nargs, names);
     if (result != UNHANDLED) return result;
   }
   if (op->promised) {
@@ -361,6 +366,7 @@ static PyMemberDef op_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(NativeOp, vectorcall), READONLY, nullptr},
     {"promised", T_BOOL, offsetof(NativeOp, promised), 0, nullptr},
     {"autocast", T_BYTE, offsetof(NativeOp, autocast), 0, nullptr},
+    {"out_in_python", T_BOOL, offsetof(NativeOp, out_in_python), 0, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 static PyType_Slot op_slots[] = {{Py_tp_new, (void *)op_new},
                                  {Py_tp_init, (void *)op_init},

@@ -39,6 +39,7 @@ struct NativeOp {
   int64_t python_calls;          // calls that entered Python
   char replays;                  // whether calls that no rule takes may be replayed (replay.h)
   char promised;                 // whether it is not loaded yet: asking it for anything loads it (aten/ops/on_demand.py)
+  char out_in_python;            // whether calls with `out=` are left to the general path (random numbers would be drawn twice)
   char autocast;                 // for which types of device aten.autocast has a policy, 1 CPU, 2 CUDA: where it is on, Python decides
 };
 

@@ -236,24 +236,3 @@ def _wrap_to_int(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 finish_pointwise(cast, None, False)
 cast.vjp(lambda g, input_meta: convert(g, input_meta.dtype))
 cast.jvp(lambda tangents, input, dtype, out: convert(tangents[0], dtype))
-
-
-@op("bitcast(Tensor input, ScalarType dtype) -> Tensor", tags=("pointwise", "function_only"))
-def bitcast(input: Meta, dtype: Any) -> Meta:
-    """The same bits read in another dtype of the same item size."""
-    if input.dtype.itemsize != dtype.itemsize:
-        raise RuntimeError(f"bitcast: {input.dtype.name} and {dtype.name} have items of different sizes")
-    return pointwise_meta(input, dtype=dtype)
-
-
-bitcast.kernel(lambda out, x, dtype: np.copyto(out, np.ascontiguousarray(x).view(out.dtype).reshape(x.shape)))
-
-
-@op("reinterpret(Tensor input, ScalarType dtype) -> Tensor", tags=("opaque", "library", "function_only", "hidden", "constant"))
-def reinterpret(input: Meta, dtype: Any) -> Meta:
-    """The same bytes read in a dtype of another item size: the last dimension is longer or shorter."""
-    last = input.sizes[-1] * input.dtype.itemsize // dtype.itemsize
-    return input.like(sizes=[*input.sizes[:-1], last], dtype=dtype)
-
-
-reinterpret.kernel(lambda out, x, dtype: np.copyto(out, np.ascontiguousarray(x).view(out.dtype).reshape(out.shape)))

@@ -56,12 +56,12 @@ def _aligned_in_front(op: Op) -> Callable[..., Any]:
 _MATRICES = (
     "linalg_inv cholesky_lower cholesky_info solve_factored linalg_qr linalg_eigh linalg_svd linalg_eig linalg_lu_factor_ex "
     "hermitian_values singular_values permutation_of matrix_exp geqrf slogdet linalg_det adjugate linalg_ldl_factor_ex "
-    "ldl_solve_matrix reinterpret frexp solve_triangular_matrix lu_solve_matrix "
+    "ldl_solve_matrix frexp solve_triangular_matrix lu_solve_matrix "
     "product_of_reflections reflected"
 )
-_NO_MATRICES = frozenset("permutation_of reinterpret frexp".split())
+_NO_MATRICES = frozenset("permutation_of frexp".split())
 _POINTWISE = (
-    "polygamma standard_gamma_grad bitcast gelu_gradient silu_gradient poisson_philox binomial_philox standard_gamma_philox"
+    "polygamma standard_gamma_grad gelu_gradient silu_gradient poisson_philox binomial_philox standard_gamma_philox"
 )
 _SHIFTED = "fft_c2c fft_r2c fft_c2r"
 _RULES: dict[str, Callable[..., Any]] = {}

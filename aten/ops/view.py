@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native
 from aten.dtype import DType
 from aten.meta import Meta, dense_order, known_equal
 from aten.op import Op, composite, op, ops
@@ -54,44 +53,7 @@ def view(input: Meta, size: list[Any]) -> Meta:
 
 @view.special(lambda input, size: len(size) == 1 and isinstance(size[0], DType))
 def _(input, size):
-    return view_dtype(input, size[0])
-
-
-def view_dtype(x: Any, dtype: Any) -> Any:
-    """The same memory read in another dtype; another item size changes the last dimension."""
-    ratio = x.dtype.itemsize // dtype.itemsize
-    if ratio != 1 and x.ndim == 0:
-        raise RuntimeError(f"self.dim() cannot be 0 to view {x.dtype.name} as {dtype.name} (different element sizes)")
-    if ratio != 1 and x.shape[-1] > 1 and x.stride(-1) != 1:
-        raise RuntimeError(
-            f"self.stride(-1) must be 1 to view {x.dtype.name} as {dtype.name} (different element sizes), but got {x.stride(-1)}"
-        )
-    if ratio == 0 and x.shape[-1] * x.dtype.itemsize % dtype.itemsize:
-        raise RuntimeError(
-            f"self.size(-1) must be divisible by {dtype.itemsize // x.dtype.itemsize} to view {x.dtype.name} as "
-            f"{dtype.name} (different element sizes), but got {x.shape[-1]}"
-        )
-    if _native.is_tracer(x):
-        return ops.bitcast(x, dtype) if x.dtype.itemsize == dtype.itemsize else ops.reinterpret(x, dtype)
-    if x.is_meta:
-        last = [x.shape[-1] * x.dtype.itemsize // dtype.itemsize] if ratio != 1 else list(x.shape[-1:])
-        return _native.empty([*x.shape[:-1], *last], dtype, x.device)
-    if x.device.type != "cpu":
-        return _over_storage(x, dtype)
-    return _native.from_numpy(x.numpy(force=True).view(dtype.to_numpy()))
-
-
-def _over_storage(x: Any, dtype: Any) -> Any:
-    """Another tensor of x's memory, counted in items of `dtype`."""
-    sizes, strides, offset = list(x.shape), list(x.stride()), x.storage_offset()
-    more, fewer = x.dtype.itemsize // dtype.itemsize or 1, dtype.itemsize // x.dtype.itemsize or 1
-    if offset % fewer or any(s % fewer for s in strides[:-1]):
-        both = f"{x.dtype.name} as {dtype.name}"
-        raise RuntimeError(f"self.storage_offset() and self.stride() must be divisible by {fewer} to view {both}")
-    if more != fewer:
-        sizes[-1] = sizes[-1] * more // fewer
-        strides = [*(s * more // fewer for s in strides[:-1]), 1]
-    return _native.empty([0], dtype, x.device).set_(x.untyped_storage(), offset * more // fewer, sizes, strides)
+    return bitcast(input, size[0])
 
 
 view.normal(lambda input, size: (input, infer_size(size, input.numel())))
@@ -537,6 +499,39 @@ def data_of(input: Meta) -> Meta:
     return input.view(input.sizes, input.strides, input.offset)
 
 
+@op("bitcast(Tensor input, ScalarType dtype) -> Tensor", kind="view", tags=["constant", "function_only", "hidden"])
+def bitcast(input: Meta, dtype: DType) -> Meta:
+    """The same memory read in another dtype; another item size changes the last dimension.
+
+    Raises RuntimeError where the items of the other dtype would not lie side by side, or begin within one of these.
+    """
+    more, fewer = input.dtype.itemsize // dtype.itemsize or 1, dtype.itemsize // input.dtype.itemsize or 1
+    sizes, strides = list(input.sizes), list(input.strides)
+    if more == fewer:
+        return input.view(sizes, strides, input.offset, dtype)
+    both = f"{input.dtype.name} as {dtype.name} (different element sizes)"
+    if not sizes:
+        raise RuntimeError(f"self.dim() cannot be 0 to view {both}")
+    if sizes[-1] != 1 and strides[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 to view {both}, but got {strides[-1]}")
+    if fewer > 1 and sizes[-1] % fewer:
+        raise RuntimeError(f"self.size(-1) must be divisible by {fewer} to view {both}, but got {sizes[-1]}")
+    if fewer > 1 and input.offset % fewer:
+        raise RuntimeError(f"self.storage_offset() must be divisible by {fewer} to view {both}, but got {input.offset}")
+    for i, stride in enumerate(strides[:-1]):
+        if fewer > 1 and stride % fewer:
+            raise RuntimeError(f"self.stride({i}) must be divisible by {fewer} to view {both}, but got {stride}")
+    sizes[-1] = sizes[-1] * more // fewer
+    return input.view(sizes, [*(s * more // fewer for s in strides[:-1]), 1], input.offset * more // fewer, dtype)
+
+
+@bitcast.kernel
+def _(out, x, dtype):
+    np.copyto(out, np.ascontiguousarray(x).view(out.dtype).reshape(out.shape))
+
+
+bitcast.put(lambda base, new, dtype: bitcast(new if new.dtype.itemsize == base.dtype.itemsize else ops.contiguous(new), base.dtype))
+bitcast.batch(lambda n, dims, x, dtype: (bitcast(to_front(x, dims[0]), dtype), 0))
 detach.put(lambda base, new: ops.replace_values(base, new))
 detach.batch(lambda n, dims, x: (detach(x), dims[0]))
 data_of.put(lambda base, new: ops.replace_data(base, new))

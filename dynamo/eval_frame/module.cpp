@@ -43,6 +43,11 @@ static PyObject *exit_method(PyObject *, PyObject *manager) {
   return bound;
 }
 
+// Where a class had a `__new__` that was deleted, its slot still looks for one, which makes object's refuse arguments.
+static PyObject *makes_as_object(PyObject *, PyObject *cls) {
+  return PyBool_FromLong(PyType_Check(cls) && ((PyTypeObject *)cls)->tp_new == PyBaseObject_Type.tp_new);
+}
+
 // The hashes that a dict or set keeps of its keys, in the order of iteration: no `__hash__` runs.
 static PyObject *stored_hashes(PyObject *, PyObject *container) {
   if (!PyDict_Check(container) && !PyAnySet_Check(container)) return PyErr_Format(PyExc_TypeError, "stored_hashes() is of a dict or set");
@@ -79,6 +84,7 @@ static PyMethodDef functions[] = {
     {"ambient", ambient, METH_NOARGS, "ambient() -> this thread's ambient word (weft.h)"},
     {"num_threads", num_threads, METH_NOARGS, "num_threads() -> threads that a kernel may use"},
     {"stored_hashes", stored_hashes, METH_O, "stored_hashes(container) -> the hashes that a dict or set keeps of its keys, in order"},
+    {"makes_as_object", makes_as_object, METH_O, "makes_as_object(cls) -> whether its slot for __new__ is object's"},
     {"dict_of", dict_of, METH_VARARGS, "dict_of(keys, values, hashes) -> a dict; where a hash is given, the key is not asked for it"},
     {"exit_method", exit_method, METH_O, "exit_method(manager) -> its __exit__, as a `with` statement finds it"},
     {"type_name", type_name, METH_O, "type_name(cls) -> what messages call it: 'int', 'functools.partial'"},

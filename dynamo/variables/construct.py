@@ -75,7 +75,7 @@ def new_object(frame, args, kwargs) -> Variable:
         raise raise_exception(frame, TypeError, text)
     if len(args) > 1 or kwargs:
         new = find(frame, cls, "__new__")
-        if new is not None and new.raw is not object.__dict__["__new__"]:
+        if (new is not None and new.raw is not object.__dict__["__new__"]) or not frame.world.makes_as_object(cls):
             text = "object.__new__() takes exactly one argument (the type to instantiate)"
             raise raise_exception(frame, TypeError, text)
         if find_function(frame, cls, "__init__") is None:

@@ -6,6 +6,7 @@ from aten.op import registry
 from aten.scalar.unpatched import math
 from aten.symbolic.expr import Expr
 from inductor.ir import nodes
+from inductor.ir.buffer import ITEMSIZE
 from inductor.ir.fold import cast as cast_node
 from inductor.ir.nodes import FLOATS, HALF, Node, compute_dtype, const
 from inductor.ir.scalar import apply, defined, table
@@ -177,7 +178,9 @@ def cast(graph, x, dtype):
 
 @lowering("bitcast")
 def bitcast(graph, x, dtype):
-    """The same bits in another dtype of the same width."""
+    """The same bits in another dtype, where its items are as wide."""
+    if ITEMSIZE[x.dtype] != dtype.itemsize:
+        raise NotLowered("items of another width")
     if "bool" in (x.dtype, dtype.name) or x.dtype in HALF or dtype.name in HALF:
         raise NotLowered("bitcast of halves and bools")
     return Value(x.sizes, dtype.name, nodes.call("bitcast", (x.body,), dtype.name))

@@ -49,7 +49,10 @@ def contents(value, is_a, down) -> list:
     """What lies in a value, beside its attributes."""
     if is_a(weft.Tensor):
         data = value.detach()
-        numbers = repr(data.tolist()) if data.numel() <= 64 else repr(data.double().sum().item())
+        if type(data).tolist is weft.Tensor.tolist and type(data).__torch_dispatch__ is not weft.Tensor.__torch_dispatch__:
+            numbers = ""  # (the memory of a wrapper itself has no meaning)
+        else:
+            numbers = repr(data.tolist()) if data.numel() <= 64 else repr(data.double().sum().item())
         return [str(value.dtype), str(tuple(value.shape)), value.requires_grad, value.is_leaf, numbers]
     if is_a(np.ndarray):
         return [str(value.dtype), str(value.shape), repr(value.tolist())]

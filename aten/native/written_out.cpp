@@ -1,0 +1,141 @@
+// written_out.cpp: calls with `out=`: what the op's rule answers is written into the tensors that are given, by elementwise rules at once.
+#include "written_out.h"
+
+#include "replay.h"
+#include "released.h"
+
+namespace weft {
+
+static PyObject *out_name() {
+  static PyObject *name = PyUnicode_InternFromString("out");
+  return name;
+}
+
+// The `out=` of a call: one tensor, or a tuple of them.
+struct Targets {
+  static constexpr int kMost = 4;
+  PyObject *given = nullptr;
+  WeftTensor *tensors[kMost];
+  int n = 0;
+
+  // False: none of the usual kind. (Results of other sizes, as for an empty tensor, are the general path's.)
+  bool read(PyObject *out) {
+    given = out;
+    const bool many = PyTuple_CheckExact(out);
+    const Py_ssize_t count = many ? PyTuple_GET_SIZE(out) : 1;
+    if (count < 1 || count > kMost) return false;
+    for (; n < count; n++) {
+      WeftTensor *t = plain(many ? PyTuple_GET_ITEM(out, n) : out);
+      if (!t || !t->numel || WEFT_REQUIRES_GRAD(t)) return false;
+      for (int i = 0; i < n; i++)
+        if (tensors[i]->storage == t->storage) return false;
+      tensors[n] = t;
+    }
+    return true;
+  }
+
+  bool may_be_written() const {
+    const uint64_t before = *ambient();
+    *ambient() = before & ~(uint64_t)WEFT_AMBIENT_GRAD;  // (nothing is recorded)
+    int refused = 0;
+    for (int i = 0; i < n && !refused; i++) refused = check_inplace(tensors[i]);
+    *ambient() = before;
+    return !refused;
+  }
+
+  // Whether no argument shows a part of what is written.
+  bool apart_from(PyObject *value) const {
+    const bool many = PyList_CheckExact(value) || PyTuple_CheckExact(value);
+    for (Py_ssize_t i = 0, count = many ? PySequence_Fast_GET_SIZE(value) : 1; i < count; i++) {
+      PyObject *item = many ? PySequence_Fast_GET_ITEM(value, i) : value;
+      for (int k = 0; k < n && is_tensor(item); k++) {
+        if (check_overlap(tensors[k], as_tensor(item)) == 0) continue;
+        PyErr_Clear();
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether a result goes into its target as it is: nothing is resized, cast or refused.
+  bool takes(PyObject *result, int i) const {
+    WeftTensor *target = tensors[i], *made = is_tensor(result) ? plain(result) : nullptr;
+    if (!made || WEFT_REQUIRES_GRAD(made) || WEFT_DTYPE(made) != WEFT_DTYPE(target) || WEFT_NDIM(made) != WEFT_NDIM(target)) return false;
+    for (int d = 0; d < WEFT_NDIM(made); d++)
+      if (made->sizes[d] != target->sizes[d]) return false;
+    return made == target || made->storage != target->storage;
+  }
+};
+
+// The call without its `out`, which is the name numbered `place`.
+struct Rest {
+  std::vector<PyObject *> args;
+  Py_ssize_t n;
+  Ref names;
+
+  bool read(PyObject *const *given, Py_ssize_t count, PyObject *all, Py_ssize_t place) {
+    n = count;
+    const Py_ssize_t named = PyTuple_GET_SIZE(all);
+    if (named > 1) names.reset(PyTuple_New(named - 1));
+    if (named > 1 && !names) return false;
+    args.assign(given, given + count);
+    for (Py_ssize_t i = 0; i < named; i++) {
+      if (i == place) continue;
+      PyTuple_SET_ITEM(names.get(), (Py_ssize_t)args.size() - count, Py_NewRef(PyTuple_GET_ITEM(all, i)));
+      args.push_back(given[count + i]);
+    }
+    return true;
+  }
+};
+
+static PyObject *computed(NativeOp *op, const Rest &rest, WeftTensor *target) {
+  PyObject *result = UNHANDLED;
+  if (op->rule) {
+    CallScope scope;
+    Call call;
+    const Binder *binder = binder_of(op);
+    if (!binder) return nullptr;
+    if (binder->find(out_name()) >= 0) return UNHANDLED;  // a parameter like others
+    if (call.bind(op, binder, rest.args.data(), rest.n, rest.names.get())) {
+      call.target = target;
+      result = op->rule(call);
+    }
+  }
+  return result == UNHANDLED && op->replays ? replayed(op, rest.args.data(), rest.n, rest.names.get()) : result;
+}
+
+static bool write(WeftTensor *target, PyObject *result) {
+  if (as_tensor(result) != target && !copy_into(target, as_tensor(result))) return false;
+  weft_bump_version(target);
+  return true;
+}
+
+PyObject *written_out(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  Py_ssize_t place = 0, named = PyTuple_GET_SIZE(names);
+  while (place < named && PyTuple_GET_ITEM(names, place) != out_name()) place++;
+  Targets targets;
+  if (place == named || op->out_in_python || !targets.read(args[nargs + place])) return UNHANDLED;
+  try {
+    Rest rest;
+    if (!rest.read(args, nargs, names, place) || !targets.may_be_written()) return nullptr;
+    for (PyObject *value : rest.args)
+      if (!targets.apart_from(value)) return UNHANDLED;
+    Ref result(computed(op, rest, targets.n == 1 ? targets.tensors[0] : nullptr));
+    if (!result) return nullptr;
+    if (result.get() == UNHANDLED) return result.release();
+    const bool many = PyTuple_Check(result.get());
+    if (many != (bool)PyTuple_CheckExact(targets.given) || (many && PyTuple_GET_SIZE(result.get()) != targets.n)) return UNHANDLED;
+    for (int i = 0; i < targets.n; i++)
+      if (!targets.takes(many ? PyTuple_GET_ITEM(result.get(), i) : result.get(), i)) return UNHANDLED;
+    for (int i = 0; i < targets.n; i++)
+      if (!write(targets.tensors[i], many ? PyTuple_GET_ITEM(result.get(), i) : result.get())) return nullptr;
+    if (!many || PyTuple_CheckExact(result.get())) return Py_NewRef(targets.given);
+    PyObject *type = as_object(Py_TYPE(result.get()));  // the results have names
+    const bool collects = PyObject_HasAttrString(type, "_make");
+    return collects ? PyObject_CallMethod(type, "_make", "(O)", targets.given) : PyObject_CallOneArg(type, targets.given);
+  } catch (const std::exception &) {
+    return raise_caught();
+  }
+}
+
+}  // namespace weft

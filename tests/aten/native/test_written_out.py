@@ -1,0 +1,171 @@
+"""Calls with `out=` that the native side answers: the same results, written where they are asked for, without Python."""
+
+import numpy as np
+import pytest
+
+import weft
+from aten import _native
+
+X = weft.arange(24.0).reshape(4, 6) / 7 - 1
+Y = weft.linspace(0.5, 2, 24).reshape(4, 6)
+
+CALLS = {
+    "add": (weft.add, (X, Y), {}),
+    "add of a row": (weft.add, (X, Y[1]), {}),
+    "add of a number": (weft.add, (X, 2), {}),
+    "add with alpha": (weft.add, (X, Y), {"alpha": 2}),
+    "sub of columns": (weft.sub, (X, Y[:, :1]), {"alpha": 3}),
+    "exp": (weft.exp, (X,), {}),
+    "exp of columns": (weft.exp, (X.t(),), {}),
+    "sin of ints": (weft.sin, (weft.arange(6),), {}),
+    "lt": (weft.lt, (X, Y), {}),
+    "isnan": (weft.isnan, (X,), {}),
+    "pow": (weft.pow, (2.0, X), {}),
+    "half by a number": (weft.mul, (X.half(), 1.1), {}),
+    "int and float": (weft.mul, (weft.arange(6), Y), {}),
+    "where": (weft.where, (X > 0, X, Y), {}),
+    "where of a number": (weft.where, (X > 0, X, 1.0), {}),
+    "clamp": (weft.clamp, (X, 0, 1), {}),
+    "clamp by tensors": (weft.clamp, (X, -Y, Y), {}),
+    "mm": (weft.mm, (X, Y.t()), {}),
+    "matmul": (weft.matmul, (X, Y[0]), {}),
+    "sum": (weft.sum, (X, 0), {}),
+    "amax": (weft.amax, (X, 1), {}),
+    "mean": (weft.mean, (X, 1, True), {}),
+    "any": (weft.any, (X > 0, 0), {}),
+    "argmax": (weft.argmax, (X, 1), {}),
+    "cumsum": (weft.cumsum, (X, 0), {}),
+    "cat": (weft.cat, ([X, Y],), {}),
+    "stack": (weft.stack, ([X, Y], -1), {}),
+    "index_select": (weft.index_select, (X, 0, weft.tensor([2, 0])), {}),
+    "gather": (weft.gather, (X, 0, weft.tensor([[2, 0]])), {}),
+    "softmax": (weft.softmax, (X, 1), {}),
+    "full": (weft.full, ((2, 3), 1.5), {}),
+    "max": (weft.max, (X, 1), {}),
+    "sort": (weft.sort, (X, 0), {"descending": True}),
+    "topk": (weft.topk, (X, 2), {}),
+    "complex": (weft.mul, (X + 1j, Y + 0j), {}),
+}
+
+
+def as_list(result):
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def empty_like(value, layout):
+    if layout == "every second":
+        return weft.full([*value.shape, 2], 9, dtype=value.dtype)[..., 1]
+    if layout == "backwards":
+        return weft.full(list(value.shape)[::-1], 9, dtype=value.dtype).permute(*range(value.ndim)[::-1])
+    return weft.full(value.shape, 9, dtype=value.dtype)
+
+
+@pytest.mark.parametrize("layout", ["dense", "every second", "backwards"])
+@pytest.mark.parametrize("name", CALLS)
+def test_the_results_are_written_into_what_is_given(name, layout):
+    op, args, kwargs = CALLS[name]
+    wanted = op(*args, **kwargs)
+    targets = [empty_like(value, layout) for value in as_list(wanted)]
+    before = [t._version for t in targets]
+    wanted_is_complex = targets[0].is_complex()  # (whose products a rule leaves)
+    out = tuple(targets) if isinstance(wanted, tuple) else targets[0]
+    _native.python_entries(True)
+    got = op(*args, **kwargs, out=out)
+    assert not _native.has_rule(op) or wanted_is_complex or op.name not in _native.python_entries()
+    assert type(got) is type(wanted)
+    for value, target, result, version in zip(as_list(wanted), targets, as_list(got), before):
+        assert result is target
+        assert np.array_equal(target.numpy(), value.numpy(), equal_nan=not value.is_complex())
+        assert target._version == version + 1
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_written_into_may_be_an_argument(name):
+    op, args, kwargs = CALLS[name]
+    wanted = op(*args, **kwargs)
+    if isinstance(wanted, tuple):
+        return
+    for i, arg in enumerate(args):
+        if isinstance(arg, weft.Tensor) and arg.dtype == wanted.dtype and arg.shape == wanted.shape:
+            own = arg.clone()
+            assert op(*args[:i], own, *args[i + 1 :], **kwargs, out=own) is own
+            assert np.array_equal(own.numpy(), wanted.numpy())
+
+
+def test_large_tensors_are_written_into_at_once():
+    a, b = weft.randn(300, 1000), weft.randn(300, 1000)
+    out = weft.empty(300, 1000)
+    assert weft.add(a, b, out=out).data_ptr() == out.data_ptr() and weft.equal(out, a + b)
+    assert weft.equal(weft.sub(a, b, alpha=3, out=out), a - 3 * b)
+    assert weft.equal(weft.exp(a.t(), out=out.t()), a.t().exp())
+    wanted = weft.atan2(a, b[0])
+    assert weft.equal(weft.atan2(a, b[0], out=a), wanted)
+
+
+def test_arguments_that_show_a_part_of_it_are_refused_where_they_are_read_meanwhile():
+    x = weft.arange(6.0)
+    for op, *others in [(weft.exp,), (weft.add, x[:5]), (weft.where, x[:5] > 0, x[:5])]:
+        args = [*others, x[:5]] if op is weft.where else [x[:5], *others]
+        with pytest.raises(RuntimeError, match="refer to a single memory location"):
+            op(*args, out=x[1:])
+    y = weft.arange(6.0)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        weft.lt(y, 3, out=y.view(weft.bool)[:6])
+
+
+def test_what_lies_in_another_order_in_the_same_memory_is_refused_or_read_first():
+    x = weft.arange(9.0).reshape(3, 3)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        weft.add(x, 1, out=x.t())
+    x = weft.arange(16.0).reshape(4, 4)
+    wanted = x[::2, ::2] + 1
+    weft.add(x[::2, ::2], 1, out=x[:2, ::3])  # (whether what has gaps overlaps is not asked)
+    assert weft.equal(x[:2, ::3], wanted)
+
+
+def test_what_forbids_a_write_forbids_it():
+    fixed = np.arange(3.0)
+    fixed.flags.writeable = False
+    with pytest.raises(RuntimeError, match="read-only"):
+        weft.exp(weft.ones(3, dtype=weft.float64), out=weft.from_numpy(fixed))
+    with pytest.raises(RuntimeError, match="more than one element"):
+        weft.exp(weft.ones(3), out=weft.ones(1).expand(3))
+    for x, out in [(weft.ones(3, requires_grad=True), weft.ones(3)), (weft.ones(3), weft.ones(3, requires_grad=True))]:
+        with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+            weft.exp(x, out=out)
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        weft.cat([weft.ones(3, requires_grad=True)], out=weft.ones(3))
+    x = weft.ones(3, requires_grad=True)
+    y = weft.ones(3)
+    z = (x * y).sum()
+    weft.exp(weft.ones(3), out=y)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+    with weft.no_grad():
+        assert weft.exp(weft.zeros(3), out=x) is x and x.tolist() == [1, 1, 1]
+
+
+def test_other_sizes_and_dtypes():
+    empty = weft.empty(0)
+    assert weft.add(weft.ones(2, 3), 1, out=empty) is empty and empty.tolist() == [[2, 2, 2], [2, 2, 2]]
+    with pytest.warns(UserWarning, match="was resized"):
+        weft.add(weft.ones(2, 3), 1, out=weft.ones(5))
+    doubles = weft.zeros(3, dtype=weft.float64)
+    assert weft.exp(weft.zeros(3), out=doubles).tolist() == [1, 1, 1]
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        weft.exp(weft.zeros(3), out=weft.zeros(3, dtype=weft.int64))
+    wide = weft.zeros((), dtype=weft.float32)
+    weft.sum(weft.full((4096,), 1.001, dtype=weft.float16), 0, out=wide)  # (added up in what it is written into)
+    assert wide.item() == weft.full((4096,), 1.001, dtype=weft.float16).float().sum().item()
+
+
+def test_numbers_are_drawn_once():
+    weft.manual_seed(3)
+    wanted = [weft.rand(4), weft.rand(4)]
+    weft.manual_seed(3)
+    assert weft.equal(weft.rand(4, out=weft.empty(4)), wanted[0]) and weft.equal(weft.rand(4), wanted[1])
+
+
+def test_none_is_no_target():
+    assert weft.exp(weft.zeros(2), out=None).tolist() == [1, 1]
+    assert weft.add(weft.zeros(2), 1, alpha=2, out=None).tolist() == [2, 2]

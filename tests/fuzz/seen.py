@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 
 import weft
+from aten import overrides
 
 # What a text may say otherwise: an address, and what was being called where the stack ended.
 ADDRESS = re.compile(r"0x[0-9a-f]+|(?<=maximum recursion depth exceeded) (?:while calling|in|during)[ \w]+")
@@ -49,7 +50,7 @@ def contents(value, is_a, down) -> list:
     """What lies in a value, beside its attributes."""
     if is_a(weft.Tensor):
         data = value.detach()
-        if type(data).tolist is weft.Tensor.tolist and type(data).__torch_dispatch__ is not weft.Tensor.__torch_dispatch__:
+        if type(data).tolist is weft.Tensor.tolist and overrides.kind_of(type(data)) & overrides.DISPATCH:
             numbers = ""  # (the memory of a wrapper itself has no meaning)
         else:
             numbers = repr(data.tolist()) if data.numel() <= 64 else repr(data.double().sum().item())

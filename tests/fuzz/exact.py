@@ -142,7 +142,7 @@ class Program:
     def step(self) -> None:
         kinds = [self.unary, self.binary, self.number, self.view, self.reduction, self.indexing, self.compare, self.integer, self.layer]
         kinds += [self.unary, self.binary, self.number, self.view, self.mutation, self.product, self.cast]
-        kinds += [self.several, self.rare, self.written_view, self.window]
+        kinds += [self.several, self.rare, self.written_view, self.window, self.retyped]
         floats = self.floats()
         kind = self.pick(kinds)
         if floats:
@@ -332,6 +332,22 @@ class Program:
             f"{x}.masked_fill_({y} > 0, {y}.sum())", f"{x}.squeeze().neg_()", f"{x}.permute({tuple(reversed(range(t.ndim)))})[:1].add_({y}.sum())", f"{x}.as_strided((2,), (1,)).mul_({y}.sum())",
             f"{x}.select({d}, -1).copy_({y}.select({d}, 0))", f"{x}.transpose({d}, {e})[:1] = {y}.sum()", f"{x}.index_fill_({d}, {at}, {y}.sum())", f"{x}.scatter_(0, {x}[:1].long() * 0, {y}.sum())",
             f"{x}.expand(1, {', '.join(map(str, t.shape))})[0, 0].mul_(2)", f"{x}.detach().mul_(0.5)", f"{x}.fill_diagonal_(0.3)", f"{x}.clamp_({y}.amin(), 0.5)", f"{x}.lerp_({y}, 0.3)"]), new=False)  # fmt: skip
+
+    def retyped(self, x: str) -> None:
+        """The same memory in other dtypes, and results that are written into memory that is given."""
+        t, y = self.known[x], self.pick(self.like(x))
+        if not t.ndim or not t.numel() or not t.dtype.is_floating_point:
+            return
+        self.keep(f"{x} * {self.pick([1, 0.5])}" if self.chance(0.7) else f"{x}.detach()")
+        x = f"v{self.count - 1}"
+        if x not in self.known:
+            return
+        alike = f"weft.int{8 * t.dtype.itemsize}"
+        self.keep(self.pick([
+            f"{x}.detach().view({alike}).bitwise_xor_(1)", f"{x}.detach().view(-1).view(weft.uint8)[::{t.dtype.itemsize}].zero_()", f"{x}.detach().view({alike})[:1] = 0",
+            f"weft.add({y}.detach(), {y}.detach(), alpha=0.3, out={x}.detach())", f"weft.exp({x}.detach(), out={x}.detach())", f"weft.mul({y}.detach(), 0.3, out={x}.detach().view(-1)[:3])",
+            f"weft.sum({y}.detach(), 0, out={x}.detach()[0])", f"weft.cumsum({x}.detach(), 0, out={x}.detach())", f"weft.where({y} > 0, {y}.detach(), 0.3, out={x}.detach())"]), new=False)  # fmt: skip
+        self.keep(self.pick([f"{x}.view({alike})", f"{x}.view({alike}) >> 3", f"{x}.view({alike}).view(weft.{t.dtype.name})", f"{x}.view(weft.uint8)", f"({x}.view({alike}) & 255).sum()"]))
 
     def window(self, x: str) -> None:
         """Convolutions, pools, attention, and what else looks at neighbours."""

@@ -298,6 +298,8 @@ def inplace_of(base: Op, native: str | None = None) -> Op:
     declaration = name + base.declaration[len(base.name) :]
     made = _declared(name, declaration, "inplace", None, base.tags, base.promote, base.compute, native)
     made.base = base
+    if base.tags.isdisjoint({"resizes", "fill"}):
+        made.functional = base
     made.__doc__ = f"In-place `{base.name}`."
     return made
 

@@ -277,10 +277,10 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
     elif dtype is not None and isinstance(data, _native.UntypedStorage):  # its bytes, as elements
         result = _native.tensor_on(data, dtype, [data.nbytes() // dtype.itemsize], [1], 0).clone()
     else:
-        array = _as_array(data, dtypes.complex64 if dtype is dtypes.complex32 else dtype)
-        result = _copy_of(array)
-        if dtype is dtypes.complex32:
-            result = result.to(dtype)
+        result = _native.tensor_of_numbers(data, dtype)
+        if result is None:
+            result = _copy_of(_as_array(data, dtypes.complex64 if dtype is dtypes.complex32 else dtype))
+            result = result.to(dtype) if dtype is dtypes.complex32 else result
         leaf_below = requires_grad and transforming()
         result = _fresh(result.requires_grad_() if leaf_below else result)
     if device is not None and dtypes.device(device) != result.device:

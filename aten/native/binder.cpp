@@ -58,13 +58,17 @@ int Binder::find(PyObject *name) const {
 }
 
 bool Call::take_integers(const Param &param, PyObject *given, Arg *arg) {
-  int64_t *to = room();
+  int64_t *to = list_room();
   if (!to) return false;
   int n;
   if (PyLong_CheckExact(given)) {
     if (!param.spread || !exact_int(given, to)) return false;
     n = param.spread;
     for (int k = 1; k < n; k++) to[k] = to[0];
+  } else if (Py_TYPE(given) == dtype_type && op == core_ops[CORE_VIEW]) {
+    *arg = Arg(given);
+    arg->n = -1;  // a dtype in their place
+    return true;
   } else if ((n = exact_ints(given, to)) < 0) {
     return false;
   }
@@ -112,7 +116,7 @@ bool Call::take_other(const Param &param, PyObject *given, int i) {
 
 // Ints that are spread over the positional arguments from the i-th on.
 bool Call::gather(PyObject *const *given, Py_ssize_t n, int i) {
-  int64_t *to = room();
+  int64_t *to = list_room();
   if (!to || n - i > WEFT_MAX_NDIM) return false;
   for (Py_ssize_t k = i; k < n; k++)
     if (!exact_int(given[k], &to[k - i])) return false;
@@ -149,12 +153,31 @@ bool Call::bind_other(PyObject *const *given, Py_ssize_t n, PyObject *names) {
   return true;
 }
 
+// -------------------------------------------------------------------------------------------------- targets
+PyObject *Call::room(int dtype, int ndim, const int64_t *sizes) const {
+  if (!target || WEFT_DTYPE(target) != dtype || !has_sizes(target, ndim, sizes)) return nullptr;
+  for (int i = 0; i < binder->n; i++) {
+    PyObject *given = args[i].kind == Arg::OBJECT ? args[i].object : nullptr;
+    if (given && overlaps(target, weft::plain(given))) return nullptr;
+  }
+  return as_object(target);
+}
+
+bool Call::writes_into(int i) const {
+  if (!target || args[i].object != as_object(target)) return false;
+  for (int k = 0; k < binder->n; k++) {
+    PyObject *given = k != i && args[k].kind == Arg::OBJECT ? args[k].object : nullptr;
+    if (given && is_tensor(given) && as_tensor(given)->storage == target->storage) return false;
+  }
+  return true;
+}
+
 // ---------------------------------------------------------------------------------------------------- dims
 
 bool Call::ints(int i) {
   Arg &arg = args[i];
   if (arg.kind == Arg::INTS) return true;
-  int64_t *to = room();
+  int64_t *to = list_room();
   if (!to) return false;
   const int n = exact_int(arg.object, to) ? 1 : exact_ints(arg.object, to);
   if (n < 0) return false;
@@ -169,7 +192,7 @@ bool Call::some_dims(int i, int ndim, uint64_t *mask) {
   if (ndim > 64 || !ints(i)) return false;
   Arg &arg = args[i];
   const bool ours = arg.list >= room_ && arg.list < room_ + kRoom;
-  int64_t *to = ours ? const_cast<int64_t *>(arg.list) : room();
+  int64_t *to = ours ? const_cast<int64_t *>(arg.list) : list_room();
   if (!to) return false;
   *mask = 0;
   for (int k = 0; k < arg.n; k++) {
@@ -192,7 +215,7 @@ bool Call::dims(int i, int ndim, uint64_t *mask) {
       return true;
     }
   }
-  int64_t *to = ndim > 64 ? nullptr : room();
+  int64_t *to = ndim > 64 ? nullptr : list_room();
   if (!to) return false;
   for (int d = 0; d < ndim; d++) to[d] = d;
   used_ += ndim;

@@ -115,7 +115,7 @@ struct Call {
   NativeOp *op;
   const Binder *binder;
   uint32_t needs;                // bit i: argument i is a tensor that requires grad
-  WeftTensor *target;            // the tensor given as `out=`, which a rule may write its one result into, or NULL
+  WeftTensor *target;            // what the one result is for, where it was said: a rule may write it there at once. Or NULL
   Arg args[kMostParams];
 
   // False: not of the usual kinds.
@@ -158,6 +158,12 @@ struct Call {
   // Argument i, of any kind, as ints; one int is a list of one. False for anything else.
   bool ints(int i);
 
+  // What is to be written into, where a result of this dtype and these sizes can be written there element by element: no argument
+  // shares memory with it in another order. Else NULL.
+  PyObject *room(int dtype, int ndim, const int64_t *sizes) const;
+  // Whether argument i is what is written into, and no other shares memory with it.
+  bool writes_into(int i) const;
+
   // Whether the results have history.
   bool recording() const { return __builtin_expect(needs != 0, 0) && has_history(); }
   // The result, with history where an argument requires grad; NULL with an exception set.
@@ -197,7 +203,7 @@ struct Call {
   bool take_other(const Param &param, PyObject *given, int i);
   bool take_integers(const Param &param, PyObject *given, Arg *arg);
   bool gather(PyObject *const *given, Py_ssize_t n, int i);
-  int64_t *room() { return used_ + WEFT_MAX_NDIM <= kRoom ? room_ + used_ : nullptr; }
+  int64_t *list_room() { return used_ + WEFT_MAX_NDIM <= kRoom ? room_ + used_ : nullptr; }
 };
 
 // A call that Python spells as (op, args, kwargs), as vectorcall has it.

@@ -225,9 +225,11 @@ PyObject *copy_for_sums(WeftTensor *x) {
   return out && copy_into(as_tensor(out.get()), x) ? out.release() : nullptr;
 }
 
-// out[places] += source for `out` made by copy_for_sums of `x`: the sum in the dtype of `x`; UNHANDLED for a bad index.
-template <class Describe> PyObject *added(WeftTensor *x, WeftTensor *source, Describe describe) {
-  Ref sums(copy_for_sums(x));
+// out[places] += source for `out` made by copy_for_sums of `x`, or `x` itself: the sum in the dtype of `x`; UNHANDLED for a bad index.
+template <class Describe> PyObject *added(const Call &call, WeftTensor *source, Describe describe) {
+  WeftTensor *x = call.tensor(0);
+  const bool at_once = call.writes_into(0) && !is_half(WEFT_DTYPE(x)) && has_place_op(PlaceOp::ADD, WEFT_DTYPE(x));
+  Ref sums(at_once ? Py_NewRef(as_object(x)) : copy_for_sums(x));
   if (!sums) return PyErr_Occurred() ? nullptr : UNHANDLED;
   WeftTensor *out = as_tensor(sums.get());
   const int dtype = WEFT_DTYPE(out);
@@ -248,7 +250,7 @@ PyObject *fast_index_add(Call &call) {
   if (!call.usual(4) || !read_slices(call, &dim) || WEFT_DTYPE(source) != WEFT_DTYPE(x) || WEFT_NDIM(source) != WEFT_NDIM(x)) return UNHANDLED;
   for (int d = 0; d < WEFT_NDIM(x); d++)
     if (source->sizes[d] != (d == dim ? index->numel : x->sizes[d])) return UNHANDLED;
-  Ref out(added(x, source, [&](WeftTensor *to, WeftTensor *from, Places *places) { describe_slices(to, index, from, dim, places); }));
+  Ref out(added(call, source, [&](WeftTensor *to, WeftTensor *from, Places *places) { describe_slices(to, index, from, dim, places); }));
   return out.get() == UNHANDLED ? out.release() : call.made(std::move(out));
 }
 
@@ -305,10 +307,11 @@ PyObject *fast_scatter(Call &call) {
   WeftTensor *x = call.tensor(0), *index = call.tensor(2), *src = call.tensor(3);
   int dim;
   if (!read_written(call, &dim)) return UNHANDLED;
-  Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
+  const bool at_once = call.writes_into(0);
+  Ref out(at_once ? Py_NewRef(as_object(x)) : empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
   WeftTensor *o = as_tensor(out.get());
-  if (!copy_into(o, x)) return UNHANDLED;
+  if (!at_once && !copy_into(o, x)) return UNHANDLED;
   Places places;
   describe_elements(o, index, src, dim, &places);
   if (!run_places(places, PlaceOp::PUT, WEFT_DTYPE(x))) return UNHANDLED;
@@ -317,10 +320,10 @@ PyObject *fast_scatter(Call &call) {
 
 // scatter_add(input, dim, index, src)
 PyObject *fast_scatter_add(Call &call) {
-  WeftTensor *x = call.tensor(0), *index = call.tensor(2), *src = call.tensor(3);
+  WeftTensor *index = call.tensor(2), *src = call.tensor(3);
   int dim;
   if (!read_written(call, &dim)) return UNHANDLED;
-  Ref out(added(x, src, [&](WeftTensor *to, WeftTensor *from, Places *places) { describe_elements(to, index, from, dim, places); }));
+  Ref out(added(call, src, [&](WeftTensor *to, WeftTensor *from, Places *places) { describe_elements(to, index, from, dim, places); }));
   return out.get() == UNHANDLED ? out.release() : call.made(std::move(out));
 }
 

@@ -35,19 +35,8 @@ void run_loop(WeftLoop body, WeftTensor *const *tensors, void *const *numbers, i
 
 // ------------------------------------------------------------------------------------------------ results
 
-// What the call's `out=` holds, where a result of this dtype and these sizes can be written there element by element; else NULL.
-PyObject *room_in_target(const Call &call, int dtype, int ndim, const int64_t *sizes) {
-  WeftTensor *target = call.target;
-  if (!target || WEFT_DTYPE(target) != dtype || !has_sizes(target, ndim, sizes)) return nullptr;
-  for (int i = 0; i < call.binder->n; i++) {
-    PyObject *given = call[i].kind == Arg::OBJECT ? call[i].object : nullptr;
-    if (given && overlaps(target, plain(given))) return nullptr;
-  }
-  return as_object(target);
-}
-
 PyObject *room_for(const Call &call, WeftTensor *like, int dtype) {
-  PyObject *given = room_in_target(call, dtype, WEFT_NDIM(like), like->sizes);
+  PyObject *given = call.room(dtype, WEFT_NDIM(like), like->sizes);
   return given ? Py_NewRef(given) : empty_like(like, dtype);
 }
 
@@ -101,7 +90,7 @@ PyObject *fast_unary(Call &call) {
   if (!call.usual(1)) return UNHANDLED;
   WeftTensor *x = call.tensor(0);
   const int dtype = weft_pointwise_rows[call.op->code].truth ? WEFT_BOOL : unary_dtype(call.op, WEFT_DTYPE(x));
-  PyObject *out = unary_into(call.op, x, room_in_target(call, dtype, WEFT_NDIM(x), x->sizes));
+  PyObject *out = unary_into(call.op, x, call.room(dtype, WEFT_NDIM(x), x->sizes));
   return out == UNHANDLED ? out : call.made(Ref(out));
 }
 
@@ -278,7 +267,7 @@ PyObject *binary_into(NativeOp *op, Term *terms, int dtype, PyObject *out_given,
   const Shape shape(given, 2);
   if (shape.ndim < 0) return UNHANDLED;
   const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : run;
-  if (call && (out_dtype == WEFT_BOOL || run == dtype)) out_given = room_in_target(*call, out_dtype, shape.ndim, shape.sizes);
+  if (call && (out_dtype == WEFT_BOOL || run == dtype)) out_given = call->room(out_dtype, shape.ndim, shape.sizes);
   const bool direct = out_given && out_dtype == WEFT_DTYPE(as_tensor(out_given));
   Ref out(direct ? Py_NewRef(out_given) : shape.make(out_dtype, op->code == WEFT_POW && !terms[0].tensor));
   if (!out) return nullptr;
@@ -389,7 +378,7 @@ PyObject *fast_binary(Call &call) {
     if (out != UNHANDLED) return out ? call.made(Ref(out)) : nullptr;
   }
   Term terms[2] = {term_of(call[0]), term_of(call[1])};
-  PyObject *into = terms[0].tensor && is_row_major(call) ? room_in_target(call, WEFT_DTYPE(terms[0].tensor), WEFT_NDIM(terms[0].tensor), terms[0].tensor->sizes) : nullptr;
+  PyObject *into = terms[0].tensor && is_row_major(call) ? call.room(WEFT_DTYPE(terms[0].tensor), WEFT_NDIM(terms[0].tensor), terms[0].tensor->sizes) : nullptr;
   if (PyObject *made = scaled_of_alike(call, into ? call.target : nullptr); made != UNHANDLED) return made;
   Ref scaled;
   if (!read_rest(call, terms, &scaled)) return failed();
@@ -481,7 +470,7 @@ PyObject *fast_where(Call &call) {
   WeftTensor *given[3] = {condition, terms[0].tensor, terms[1].tensor};
   const Shape shape(given, 3);
   if (shape.ndim < 0) return UNHANDLED;
-  PyObject *into = room_in_target(call, dtype, shape.ndim, shape.sizes);
+  PyObject *into = call.room(dtype, shape.ndim, shape.sizes);
   Ref out(into ? Py_NewRef(into) : shape.make(dtype));
   if (!out) return nullptr;
   WeftTensor *tensors[4] = {condition, terms[0].tensor, terms[1].tensor, as_tensor(out.get())};

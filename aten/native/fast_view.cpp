@@ -178,8 +178,26 @@ bool infer_sizes(int ndim, int64_t *sizes, int64_t numel) {
   return true;
 }
 
+// bitcast(input, dtype), as view() of a dtype is: NULL or UNHANDLED as rules answer.
+PyObject *read_as(WeftTensor *t, PyObject *dtype) {
+  const int to = dtype_code(dtype), n = WEFT_NDIM(t), have = weft_itemsize(WEFT_DTYPE(t)), want = to < 0 ? 0 : weft_itemsize(to);
+  if (to < 0 || records(t)) return to < 0 ? nullptr : UNHANDLED;
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  std::copy(t->sizes, t->sizes + n, sizes);
+  std::copy(t->strides, t->strides + n, strides);
+  if (have == want) return make_view(CORE_BITCAST, t, n, sizes, strides, t->offset, {Arg(dtype)}, to);
+  if (!n || strides[n - 1] != 1 || sizes[n - 1] * have % want || t->offset * have % want) return UNHANDLED;
+  for (int d = 0; d < n - 1; d++) {
+    if (strides[d] * have % want) return UNHANDLED;
+    strides[d] = strides[d] * have / want;
+  }
+  sizes[n - 1] = sizes[n - 1] * have / want;
+  return make_view(CORE_BITCAST, t, n, sizes, strides, t->offset * have / want, {Arg(dtype)}, to);
+}
+
 PyObject *fast_view(Call &call) {
   WeftTensor *t = call.tensor(0);
+  if (call[1].n < 0) return read_as(t, call[1].object);
   int64_t sizes[WEFT_MAX_NDIM];
   const int ndim = call[1].n;
   std::copy(call[1].list, call[1].list + ndim, sizes);
@@ -474,6 +492,8 @@ PyObject *fast_view_as_complex(Call &call) {
   return make_view(CORE_VIEW_AS_COMPLEX, t, n, t->sizes, strides, t->offset / 2, {}, dtype);
 }
 
+PyObject *fast_bitcast(Call &call) { return read_as(call.tensor(0), call[1].object); }
+
 PyObject *fast_as_strided(Call &call) {
   WeftTensor *t = call.tensor(0);
   const Arg &size = call[1], &stride = call[2], &at = call[3];
@@ -489,7 +509,7 @@ PyObject *fast_as_strided(Call &call) {
 
 }  // namespace
 
-const RuleRow view_rules[] = {{"view_as_real", fast_view_as_real}, {"view_as_complex", fast_view_as_complex}, {"as_strided", fast_as_strided}, {"diagonal", fast_diagonal}, {"unfold", fast_unfold}, {"view", fast_view, 0}, {"reshape", fast_view, 1}, {"permute", fast_permute}, {"transpose", fast_transpose}, {"t", fast_t},
+const RuleRow view_rules[] = {{"bitcast", fast_bitcast}, {"view_as_real", fast_view_as_real}, {"view_as_complex", fast_view_as_complex}, {"as_strided", fast_as_strided}, {"diagonal", fast_diagonal}, {"unfold", fast_unfold}, {"view", fast_view, 0}, {"reshape", fast_view, 1}, {"permute", fast_permute}, {"transpose", fast_transpose}, {"t", fast_t},
                               {"expand", fast_expand}, {"squeeze", fast_squeeze}, {"unsqueeze", fast_unsqueeze}, {"flatten", fast_flatten},
                               {"select", fast_select}, {"slice", fast_slice}, {"narrow", fast_narrow}, {"split", fast_split},
                               {"chunk", fast_chunk}, {"unbind", fast_unbind}, {"alias", fast_alias}, {nullptr, nullptr}};

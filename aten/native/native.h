@@ -144,6 +144,7 @@ PyObject *from_dlpack(PyObject *, PyObject *object);
 PyObject *tensor_item(PyObject *self, PyObject *);
 PyObject *tensor_tolist(PyObject *self, PyObject *);
 PyObject *read_scalar(const char *p, int dtype);                 // Python number of one element
+PyObject *tensor_of_numbers(PyObject *, PyObject *args);  // literals.cpp
 bool write_scalar(char *p, int dtype, PyObject *value);          // false with an exception set
 bool write_element(char *p, int dtype, PyObject *value, bool alone = false);  // the same; what is finite must stay so, but for narrow floats of a tensor of one
 int tensor_bool(PyObject *self);

@@ -18,7 +18,7 @@ static PyObject *general_call;   // aten.dispatch.call(op, args, kwargs)
 static PyObject *counted_ops;    // list of ops that have entered Python
 static const char *const core_names[CORE_COUNT] = {"view", "permute", "expand", "squeeze", "unsqueeze", "slice", "select", "diagonal", "unfold", "alias",
                                                    "clone", "view_as_real", "view_as_complex", "as_strided", "cast", "mm", "index",
-                                                   "dropout_kept"};
+                                                   "dropout_kept", "bitcast"};
 
 PyObject *whole_backwards[WHOLE_COUNT];
 static const char *const whole_names[WHOLE_COUNT] = {"matmul", "linear", "cat", "split", "unbind", "max_pool", "avg_pool"};
@@ -68,8 +68,8 @@ static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nar
     PyObject *result = replayed(op, args, nargs, names);
     if (result != UNHANDLED) return result;
   }
-  if (names && (op->rule || op->replays) && !(*ambient() & (kOthersDecide | kAutocast))) {
-    PyObject *result = written_out(op, args, nargs, names);
+  if ((names || op->functional) && !(*ambient() & (kOthersDecide | kAutocast))) {
+    PyObject *result = op->functional ? written_in_place(op, args, nargs, names) : written_out(op, args, nargs, names);
     if (result != UNHANDLED) return result;
   }
   if (op->promised) {
@@ -105,6 +105,7 @@ static void op_dealloc(PyObject *self) {
   free_binder(op->binder);
   Py_XDECREF(op->node_name);
   Py_XDECREF(op->display);
+  Py_XDECREF(op->functional);
   if (op->plans)
     for (Plan &plan : *op->plans) Py_XDECREF(plan.backward);
   delete op->plans;
@@ -231,7 +232,7 @@ struct RuleKind {
   const RuleRow *rows;
 };
 static const RuleKind kinds[] = {{"pointwise", pointwise_rules}, {"copy", copy_rules}, {"reduction", reduction_rules}, {"view", view_rules},
-                                 {"index", index_rules}, {"product", product_rules}, {"rows", row_rules}, {"join", join_rules},
+                                 {"index", index_rules}, {"masked", masked_rules}, {"product", product_rules}, {"rows", row_rules}, {"join", join_rules},
                                  {"structure", structure_rules}, {"pool", pool_rules}, {"places", place_rules}, {"scan", scan_rules},
                                  {"create", create_rules}};
 
@@ -366,6 +367,7 @@ static PyMemberDef op_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(NativeOp, vectorcall), READONLY, nullptr},
     {"promised", T_BOOL, offsetof(NativeOp, promised), 0, nullptr},
     {"autocast", T_BYTE, offsetof(NativeOp, autocast), 0, nullptr},
+    {"functional", T_OBJECT, offsetof(NativeOp, functional), 0, nullptr},
     {"out_in_python", T_BOOL, offsetof(NativeOp, out_in_python), 0, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 static PyType_Slot op_slots[] = {{Py_tp_new, (void *)op_new},

@@ -39,6 +39,7 @@ struct NativeOp {
   int64_t python_calls;          // calls that entered Python
   char replays;                  // whether calls that no rule takes may be replayed (replay.h)
   char promised;                 // whether it is not loaded yet: asking it for anything loads it (aten/ops/on_demand.py)
+  PyObject *functional;          // owned; of an op in place, the op whose result it writes, where that is all it does; or NULL
   char out_in_python;            // whether calls with `out=` are left to the general path (random numbers would be drawn twice)
   char autocast;                 // for which types of device aten.autocast has a policy, 1 CPU, 2 CUDA: where it is on, Python decides
 };
@@ -52,7 +53,7 @@ inline NativeOp *as_op(PyObject *p) { return reinterpret_cast<NativeOp *>(p); }
 // The ops that others are made of; set by set_rule.
 enum CoreOp {
   CORE_VIEW, CORE_PERMUTE, CORE_EXPAND, CORE_SQUEEZE, CORE_UNSQUEEZE, CORE_SLICE, CORE_SELECT, CORE_DIAGONAL, CORE_UNFOLD, CORE_ALIAS, CORE_CLONE,
-  CORE_VIEW_AS_REAL, CORE_VIEW_AS_COMPLEX, CORE_AS_STRIDED, CORE_CAST, CORE_MM, CORE_INDEX, CORE_DROPOUT_KEPT,
+  CORE_VIEW_AS_REAL, CORE_VIEW_AS_COMPLEX, CORE_AS_STRIDED, CORE_CAST, CORE_MM, CORE_INDEX, CORE_DROPOUT_KEPT, CORE_BITCAST,
   CORE_COUNT
 };
 extern NativeOp *core_ops[CORE_COUNT];
@@ -114,7 +115,7 @@ struct RuleRow {
   int code = 0;
 };
 extern const RuleRow pointwise_rules[], copy_rules[], reduction_rules[], view_rules[], index_rules[], product_rules[], row_rules[],
-    join_rules[], structure_rules[], pool_rules[], place_rules[], scan_rules[], create_rules[];
+    masked_rules[], join_rules[], structure_rules[], pool_rules[], place_rules[], scan_rules[], create_rules[];
 // The rule of a row of the scalar vocabulary, also in place ("exp_"); a NULL rule: there is none.
 RuleRow pointwise_rule(const char *name);
 

@@ -504,6 +504,7 @@ PyMethodDef tensor_functions[] = {
     {"empty", (PyCFunction)(void *)empty_function, METH_VARARGS | METH_KEYWORDS,
      "empty(sizes, dtype=None, device=None, strides=None): a tensor of undefined values"},
     {"alias", alias_function, METH_VARARGS, "alias(base, sizes, strides, offset, op=None, arguments=(), dtype=None): a view of the same storage, and how op makes it"},
+    {"tensor_of_numbers", tensor_of_numbers, METH_VARARGS, "tensor_of_numbers(data, dtype): of plain numbers in lists and tuples; None for anything else"},
     {"make_subclass", make_subclass, METH_VARARGS, "make_subclass(cls, tensor, requires_grad=False)"},
     {"make_tracer", make_tracer, METH_VARARGS, "make_tracer(cls, word): an instance without storage"},
     {"is_tracer", is_tracer, METH_O, nullptr},

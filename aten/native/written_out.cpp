@@ -1,4 +1,5 @@
-// written_out.cpp: calls with `out=`: what the op's rule answers is written into the tensors that are given, by elementwise rules at once.
+// written_out.cpp: calls with `out=` and calls in place: what the rule of the op (of its functional form) answers is written into the
+// tensors that are given; some rules write it there at once.
 #include "written_out.h"
 
 #include "replay.h"
@@ -88,7 +89,7 @@ struct Rest {
   }
 };
 
-static PyObject *computed(NativeOp *op, const Rest &rest, WeftTensor *target) {
+static PyObject *computed(NativeOp *op, PyObject *const *args, Py_ssize_t n, PyObject *names, WeftTensor *target) {
   PyObject *result = UNHANDLED;
   if (op->rule) {
     CallScope scope;
@@ -96,12 +97,12 @@ static PyObject *computed(NativeOp *op, const Rest &rest, WeftTensor *target) {
     const Binder *binder = binder_of(op);
     if (!binder) return nullptr;
     if (binder->find(out_name()) >= 0) return UNHANDLED;  // a parameter like others
-    if (call.bind(op, binder, rest.args.data(), rest.n, rest.names.get())) {
+    if (call.bind(op, binder, args, n, names)) {
       call.target = target;
       result = op->rule(call);
     }
   }
-  return result == UNHANDLED && op->replays ? replayed(op, rest.args.data(), rest.n, rest.names.get()) : result;
+  return result == UNHANDLED && op->replays ? replayed(op, args, n, names) : result;
 }
 
 static bool write(WeftTensor *target, PyObject *result) {
@@ -109,6 +110,9 @@ static bool write(WeftTensor *target, PyObject *result) {
   weft_bump_version(target);
   return true;
 }
+
+// Of a write: an exception is set, or there are no loops for it.
+static PyObject *failed() { return PyErr_Occurred() ? nullptr : UNHANDLED; }
 
 PyObject *written_out(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   Py_ssize_t place = 0, named = PyTuple_GET_SIZE(names);
@@ -120,7 +124,7 @@ PyObject *written_out(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
     if (!rest.read(args, nargs, names, place) || !targets.may_be_written()) return nullptr;
     for (PyObject *value : rest.args)
       if (!targets.apart_from(value)) return UNHANDLED;
-    Ref result(computed(op, rest, targets.n == 1 ? targets.tensors[0] : nullptr));
+    Ref result(computed(op, rest.args.data(), rest.n, rest.names.get(), targets.n == 1 ? targets.tensors[0] : nullptr));
     if (!result) return nullptr;
     if (result.get() == UNHANDLED) return result.release();
     const bool many = PyTuple_Check(result.get());
@@ -128,11 +132,47 @@ PyObject *written_out(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
     for (int i = 0; i < targets.n; i++)
       if (!targets.takes(many ? PyTuple_GET_ITEM(result.get(), i) : result.get(), i)) return UNHANDLED;
     for (int i = 0; i < targets.n; i++)
-      if (!write(targets.tensors[i], many ? PyTuple_GET_ITEM(result.get(), i) : result.get())) return nullptr;
+      if (!write(targets.tensors[i], many ? PyTuple_GET_ITEM(result.get(), i) : result.get())) return failed();
     if (!many || PyTuple_CheckExact(result.get())) return Py_NewRef(targets.given);
     PyObject *type = as_object(Py_TYPE(result.get()));  // the results have names
     const bool collects = PyObject_HasAttrString(type, "_make");
     return collects ? PyObject_CallMethod(type, "_make", "(O)", targets.given) : PyObject_CallOneArg(type, targets.given);
+  } catch (const std::exception &) {
+    return raise_caught();
+  }
+}
+
+// Whether a tensor among the argument, or in a list of them, records what is done with it, or shows memory of the target.
+static bool concerns(PyObject *value, WeftTensor *target) {
+  const bool many = PyList_CheckExact(value) || PyTuple_CheckExact(value);
+  for (Py_ssize_t i = 0, count = many ? PySequence_Fast_GET_SIZE(value) : 1; i < count; i++) {
+    PyObject *item = many ? PySequence_Fast_GET_ITEM(value, i) : value;
+    if (!is_tensor(item)) continue;
+    WeftTensor *t = plain(item);
+    if (!t || records(t) || t->storage == target->storage) return true;
+  }
+  return false;
+}
+
+PyObject *written_in_place(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *target = nargs ? plain(args[0]) : nullptr;
+  NativeOp *functional = as_op(op->functional);
+  if (!target || !target->numel || records(target) || functional->promised || functional->out_in_python) return UNHANDLED;
+  const Py_ssize_t all = nargs + (names ? PyTuple_GET_SIZE(names) : 0);
+  for (Py_ssize_t i = 1; i < all; i++)
+    if (concerns(args[i], target)) return UNHANDLED;
+  try {
+    Targets targets;
+    targets.tensors[targets.n++] = target;
+    if (check_inplace(target) < 0) {
+      PyErr_Clear();  // (elements that are shown twice may be allowed: it is said there)
+      return UNHANDLED;
+    }
+    Ref result(computed(functional, args, nargs, names, target));
+    if (!result) return nullptr;
+    if (result.get() == UNHANDLED) return result.release();
+    if (!targets.takes(result.get(), 0)) return UNHANDLED;
+    return write(target, result.get()) ? Py_NewRef(args[0]) : failed();
   } catch (const std::exception &) {
     return raise_caught();
   }

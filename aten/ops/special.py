@@ -123,7 +123,12 @@ def clamp_max(input, max):
 alias_of("clip", registry["clamp"])
 
 
-@composite("masked_fill(Tensor input, BoolTensor mask, Any value) -> Tensor", tags=["number", "into_expanded"], inplace=True)
+@composite(
+    "masked_fill(Tensor input, BoolTensor mask, Any value) -> Tensor",
+    tags=["number", "into_expanded"],
+    inplace=True,
+    native="masked",
+)
 def masked_fill(input, mask, value):
     """input with `value` (a number or 0-d tensor) where the mask holds."""
     return ops.contiguous(ops.where(mask, _filling(input, mask, value), input))

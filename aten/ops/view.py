@@ -499,7 +499,7 @@ def data_of(input: Meta) -> Meta:
     return input.view(input.sizes, input.strides, input.offset)
 
 
-@op("bitcast(Tensor input, ScalarType dtype) -> Tensor", kind="view", tags=["constant", "function_only", "hidden"])
+@op("bitcast(Tensor input, ScalarType dtype) -> Tensor", kind="view", tags=["constant", "function_only", "hidden"], native="view")
 def bitcast(input: Meta, dtype: DType) -> Meta:
     """The same memory read in another dtype; another item size changes the last dimension.
 

@@ -1,4 +1,4 @@
-"""Calls with `out=` that the native side answers: the same results, written where they are asked for, without Python."""
+"""Calls with `out=`, and in place, answered natively: the same results, written where they are asked for, without Python."""
 
 import numpy as np
 import pytest
@@ -169,3 +169,65 @@ def test_numbers_are_drawn_once():
 def test_none_is_no_target():
     assert weft.exp(weft.zeros(2), out=None).tolist() == [1, 1]
     assert weft.add(weft.zeros(2), 1, alpha=2, out=None).tolist() == [2, 2]
+
+
+IN_PLACE = {
+    "scatter_": lambda x: x.scatter_(1, weft.tensor([[0, 5], [2, 2]]), weft.full((2, 2), 7).to(x.dtype)),
+    "scatter_add_": lambda x: x.scatter_add_(1, weft.tensor([[0, 0], [2, 2]]), weft.ones(2, 2).to(x.dtype)),
+    "index_add_": lambda x: x.index_add_(0, weft.tensor([1, 1]), weft.ones(2, 6).to(x.dtype)),
+    "masked_fill_": lambda x: x.masked_fill_(X > 0, 3),
+    "masked_fill_ of a row": lambda x: x.masked_fill_(X[1] > -0.1, weft.tensor(2).to(x.dtype)),
+    "masked_scatter_": lambda x: x.masked_scatter_(X > 0, weft.arange(24).to(x.dtype)),
+    "cumsum_": lambda x: x.cumsum_(1),
+    "cumprod_": lambda x: x.cumprod_(0),
+}
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64, weft.float16, weft.int64, weft.uint8], ids=str)
+@pytest.mark.parametrize("layout", ["dense", "every second", "backwards"])
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_in_place(name, layout, dtype):
+    write = IN_PLACE[name]
+    function = getattr(weft, name.split("_ ")[0].rstrip("_")) if name != "masked_fill_ of a row" else weft.masked_fill
+    start = (X * 3).abs().round().to(dtype)
+    kept = start.clone()
+    recorded = start.double().clone().requires_grad_() * 1
+    write(recorded)  # with history: another way
+    x = empty_like(start, layout)
+    x.copy_(start)
+    version = x._version
+    _native.python_entries(True)
+    assert write(x) is x and x._version == version + 1
+    left = (name == "masked_scatter_" and layout != "dense") or (name in ("cumsum_", "cumprod_") and dtype is weft.uint8)
+    assert left or function.name + "_" not in _native.python_entries()
+    assert weft.equal(start, kept)
+    assert weft.equal(x, recorded.detach().to(dtype))
+
+
+def test_in_place_where_an_argument_shows_the_same_memory():
+    x = weft.arange(6.0)
+    assert x.scatter_(0, weft.tensor([0, 1]), x.flip(0)).tolist() == [5, 4, 2, 3, 4, 5]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x.scatter_(0, weft.tensor([0, 1]), x)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x.masked_fill_(x.view(weft.bool)[:6], 1.0)
+    y = weft.arange(6.0)
+    weft.scatter(y, 0, weft.tensor([1, 2, 3]), y, out=y)
+    assert y.tolist() == [0, 0, 1, 2, 4, 5]
+
+
+def test_in_place_refusals():
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        weft.ones(3, requires_grad=True).masked_fill_(weft.tensor([True, False, True]), 1.0)
+    with pytest.raises(RuntimeError, match="more than one element"):
+        weft.ones(1).expand(3).cumsum_(0)
+    x = weft.ones(3)
+    with pytest.raises(IndexError, match="out of bounds"):
+        x.index_add_(0, weft.tensor([5]), weft.ones(1))
+    with pytest.raises(RuntimeError, match="overflow"):
+        weft.ones(3, dtype=weft.uint8).masked_fill_(weft.tensor([True, False, True]), 300)
+    assert weft.ones(3, dtype=weft.int64).masked_fill_(weft.tensor([True, False, True]), 2.5).tolist() == [2, 1, 2]
+    y = weft.ones(3, requires_grad=True)
+    z = weft.zeros(3)
+    z.masked_fill_(weft.tensor([True, False, True]), (y * 2).sum()).sum().backward()
+    assert y.grad.tolist() == [4, 4, 4]

@@ -254,6 +254,9 @@ def allocate(meta: Meta) -> Tensor:
     return _native.empty(meta.sizes, meta.dtype, meta.device, meta.strides)
 
 
+_CUT = frozenset({"detach", "bitcast"})  # views that are cut from the history of their memory
+
+
 def run(op: Op, args: tuple[Any, ...]) -> Any:
     """Shape rule, allocation and kernel on plain tensors, without autograd."""
     if overrides.state.modes or any([overrides.kind_of(type(v)) or type(v) is list for v in args]):
@@ -264,8 +267,8 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
         meta = result_meta(op, args)
         if op.name == "data_of":
             return args[0].data
-        if op.name == "detach":
-            return _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
+        if op.name in _CUT:
+            return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, None, (), meta.dtype)
         return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, op, args[1:], meta.dtype)
     away = devices.elsewhere(args, op)
     if op.anywhere_fn is not None and away is not devices.META:  # a function on tensors

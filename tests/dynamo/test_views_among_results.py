@@ -1,4 +1,4 @@
-"""Results that are views of one another, or of what only they show: writes that are recorded into one are part of the others' history."""
+"""Results that are views of one another, or of what only they show: writes recorded into one are history of the others, too."""
 
 import pytest
 

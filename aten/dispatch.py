@@ -254,6 +254,9 @@ def allocate(meta: Meta) -> Tensor:
     return _native.empty(meta.sizes, meta.dtype, meta.device, meta.strides)
 
 
+_CUT = frozenset({"detach", "bitcast"})  # views that are cut from the history of their memory
+
+
 def run(op: Op, args: tuple[Any, ...]) -> Any:
     """Shape rule, allocation and kernel on plain tensors, without autograd."""
     if overrides.state.modes or any([overrides.kind_of(type(v)) or type(v) is list for v in args]):
@@ -264,8 +267,8 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
         meta = result_meta(op, args)
         if op.name == "data_of":
             return args[0].data
-        if op.name == "detach":
-            return _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
+        if op.name in _CUT:
+            return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, None, (), meta.dtype)
         return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, op, args[1:], meta.dtype)
     away = devices.elsewhere(args, op)
     if op.anywhere_fn is not None and away is not devices.META:  # a function on tensors
@@ -353,8 +356,10 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
         kwargs = _with_dtype_of(out, kwargs)
     result = call(op, args, out_dtypes.with_dtype(op, args, kwargs, outs[0]))
     results = list(result) if isinstance(result, (tuple, list)) else [result]
+    if isinstance(out, (tuple, list)) and not isinstance(result, (tuple, list)):
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if len(outs) != len(results):
-        raise TypeError(f"{op.name}(): argument 'out' must be {len(results)} tensors, not {len(outs)}")
+        raise TypeError(f"expected tuple of {len(results)} elements but got {len(outs)}")
     for i, (target, value) in enumerate(zip(outs, results)):
         if not isinstance(target, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(target).__name__}")
@@ -376,7 +381,7 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
             with no_grad():
                 _native.check_inplace(target)
             _warn_of_resize(op, args, target, value)
-            target.data = _native.empty(tuple(value.shape), target.dtype, target.device, dense_strides(Meta.of(value)))
+            _resize_out(target, value)
         with no_grad():
             target.copy_(value)
     if "no_result_of_out" in op.tags:
@@ -390,6 +395,19 @@ def _with_dtype_of(out: Tensor, kwargs: dict[str, Any]) -> dict[str, Any]:
     if dtype is not None and dtype is not out.dtype:
         raise RuntimeError(f"Expected out tensor to have dtype {dtype}, but got {out.dtype} instead")
     return {**kwargs, "dtype": out.dtype}
+
+
+def _resize_out(target: Tensor, value: Tensor) -> None:
+    """Other sizes for a result tensor, in its own memory, which grows where it must: other views of it see what is written."""
+    sizes, strides = tuple(value.shape), dense_strides(Meta.of(value))
+    if _native.is_tracer(target) or target.is_meta:
+        target.data = _native.empty(sizes, target.dtype, target.device, strides)
+        return
+    offset, memory = target.storage_offset(), target.untyped_storage()
+    needed = (offset + value.numel()) * target.itemsize
+    if memory.nbytes() < needed:
+        memory.resize_(needed)
+    target.data = _native.alias(target.detach(), sizes, strides, offset)
 
 
 def _warn_of_resize(op: Op, args: Sequence[Any], target: Tensor, value: Tensor) -> None:

@@ -123,9 +123,9 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if op.kind == "composite" and type(val) is Meta and (same := given_as(val, args)) is not None:
         return same
     root = view_root(op, args, val)
-    set_requires_grad(output, op, val, [*args, *kwargs.values()] if kwargs else args)
+    set_requires_grad(output, op, val, [] if saved.is_cut(node) else [*args, *kwargs.values()] if kwargs else args)
     result = wrap_result(frame, node, val, root)
-    if root is not None and not output.grad_enabled and op.name not in CONSTANTS:
+    if root is not None and not output.grad_enabled and not saved.is_cut(node):
         note_unrecorded(output, args[0], result)
     if taken is not None:
         promises.write_checks(output.graph, output.shape_env, taken, node, val)
@@ -403,7 +403,7 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
     in_order = "fill" in op.tags or (op.name == "setitem" and not any(tensors_of([args[1]])))
     if through_gaps(target.node) or shares_elements(target, in_order):
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor, overlapping windows or gaps")
-    saved.check_write(output, op.name, target.node)
+    saved.check_write(output, op.name, target.node, output.grad_enabled and needs_gradients([*args[1:], *kwargs.values()]))
     born = read_as_data(target.node) if target.root.meta.requires_grad else None
     if born is not None:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes what autograd is not to see", born)

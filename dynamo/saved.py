@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from aten.dtype import DType
 from aten.fx.node import Node, leaves
 from aten.fx.targets import is_op
 from aten.meta import Meta
@@ -17,10 +18,13 @@ from dynamo.breaks import Unsupported
 from dynamo.views import root, viewed_by
 
 
-def check_write(output: Any, what: str, target: Node) -> None:
-    """Refuse to write what is a view of cut memory that was saved. Raises Unsupported; so does the other one."""
+def check_write(output: Any, what: str, target: Node, recorded: bool) -> None:
+    """Refuse to write what is a view of cut memory that was saved, or of which the write is recorded: in a graph such a view has
+    no history of its own. Raises Unsupported; so does the other one."""
     if is_detached(target):
         check_memory(output, what, target)
+        if recorded and _may_have_history(target):
+            raise Unsupported(breaks.MUTATED_ALIAS, f"{what} records a write into what is cut from the history of its memory")
 
 
 def check_memory(output: Any, what: str, node: Node) -> None:
@@ -46,9 +50,22 @@ def _readers(memory: Node) -> Iterator[Node]:
 
 def is_detached(node: Any) -> bool:
     """Whether a tensor is, or is a view of, what is cut from the history of its memory."""
-    while node is not None and getattr(node.target, "name", None) not in ("detach", "detach_", "data_of"):
+    while node is not None and not is_cut(node):
         node = viewed_by(node)
     return node is not None
+
+
+def is_cut(node: Any) -> bool:
+    """Whether an op gives what is cut from the history of its argument, as memory read in another dtype is."""
+    name = getattr(node.target, "name", None)
+    if name == "view":
+        return any(isinstance(a, DType) for a in (*node.args[1:], *node.kwargs.values()))
+    return name in ("detach", "detach_", "data_of")
+
+
+def _may_have_history(node: Node) -> bool:
+    meta = node.meta.get("val")
+    return type(meta) is not Meta or meta.dtype.is_floating_point or meta.dtype.is_complex
 
 
 def _saves(node: Node, memory: Node) -> bool:
@@ -75,4 +92,4 @@ def _has_history(meta: Any) -> bool:
     return type(meta) is Meta and meta.requires_grad
 
 
-__all__ = ["check_memory", "check_write", "is_detached"]
+__all__ = ["check_memory", "check_write", "is_cut", "is_detached"]

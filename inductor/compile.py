@@ -317,11 +317,10 @@ def _result(o: Any) -> Result:
             return Result("output", o.index)
         case InputAlias():
             return Result("input", o.input)
-        case OutputView(index=index):
-            return Result("part", index, tuple(o.sizes), tuple(o.strides), o.offset)
-        case ViewOf(input=index):
+        case OutputView() | ViewOf():
+            kind, index = ("part", o.index) if isinstance(o, OutputView) else ("view", o.input)
             cut = "detached" if any(op.name in CUT for op, _ in o.chain) else None
-            return Result("view", index, tuple(o.sizes), tuple(o.strides), o.offset, cut)
+            return Result(kind, index, tuple(o.sizes), tuple(o.strides), o.offset, cut)
         case Size():
             return Result("number", value=o.expr)
     return Result("constant", value=o.value)

@@ -176,6 +176,13 @@ static PyObject *method_get_device(PyObject *self, PyObject *) {
 
 static PyObject *get_requires_grad(PyObject *self, void *) { return PyBool_FromLong(WEFT_REQUIRES_GRAD(self)); }
 
+// Whether an operation has made the tensor, or its base has a history, which a view that nobody has asked does not know yet; -1: failed.
+static int has_history(WeftTensor *t) {
+  if (!WEFT_REQUIRES_GRAD(t) || t->grad_fn || !t->view_of || t->flags & WEFT_FLAGS_OF_VIEW) return WEFT_REQUIRES_GRAD(t) && t->grad_fn;
+  const Ref node(as_object(gradient_node(t)));
+  return node ? t->grad_fn != nullptr : -1;
+}
+
 static int set_requires_grad(PyObject *self, PyObject *value, void *) {
   WeftTensor *t = as_tensor(self);
   if (!value || !PyBool_Check(value)) {
@@ -183,7 +190,9 @@ static int set_requires_grad(PyObject *self, PyObject *value, void *) {
     return -1;
   }
   bool on = value == Py_True;
-  if (t->grad_fn && !on) {
+  const int has = on ? 0 : has_history(t);
+  if (has < 0) return -1;
+  if (has) {
     PyErr_SetString(PyExc_RuntimeError,
                     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                     "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
@@ -210,7 +219,8 @@ static PyObject *method_requires_grad_(PyObject *self, PyObject *const *args, Py
 }
 
 static PyObject *get_is_leaf(PyObject *self, void *) {
-  return PyBool_FromLong(!WEFT_REQUIRES_GRAD(self) || !as_tensor(self)->grad_fn);
+  const int has = has_history(as_tensor(self));
+  return has < 0 ? nullptr : PyBool_FromLong(!has);
 }
 
 static PyObject *get_output_nr(PyObject *self, void *) { return PyLong_FromUnsignedLong(as_tensor(self)->output_nr); }

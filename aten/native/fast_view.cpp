@@ -178,21 +178,21 @@ bool infer_sizes(int ndim, int64_t *sizes, int64_t numel) {
   return true;
 }
 
-// bitcast(input, dtype), as view() of a dtype is: NULL or UNHANDLED as rules answer.
+// bitcast(input, dtype), as view() of a dtype is, which has no base in autograd: NULL or UNHANDLED as rules answer.
 PyObject *read_as(WeftTensor *t, PyObject *dtype) {
   const int to = dtype_code(dtype), n = WEFT_NDIM(t), have = weft_itemsize(WEFT_DTYPE(t)), want = to < 0 ? 0 : weft_itemsize(to);
-  if (to < 0 || records(t)) return to < 0 ? nullptr : UNHANDLED;
+  if (to < 0) return nullptr;
   int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
   std::copy(t->sizes, t->sizes + n, sizes);
   std::copy(t->strides, t->strides + n, strides);
-  if (have == want) return make_view(CORE_BITCAST, t, n, sizes, strides, t->offset, {Arg(dtype)}, to);
+  if (have == want) return alias_in(to, t, n, sizes, strides, t->offset);
   if (!n || strides[n - 1] != 1 || sizes[n - 1] * have % want || t->offset * have % want) return UNHANDLED;
   for (int d = 0; d < n - 1; d++) {
     if (strides[d] * have % want) return UNHANDLED;
     strides[d] = strides[d] * have / want;
   }
   sizes[n - 1] = sizes[n - 1] * have / want;
-  return make_view(CORE_BITCAST, t, n, sizes, strides, t->offset * have / want, {Arg(dtype)}, to);
+  return alias_in(to, t, n, sizes, strides, t->offset * have / want);
 }
 
 PyObject *fast_view(Call &call) {

@@ -124,7 +124,7 @@ PyObject *written_out(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
     if (!rest.read(args, nargs, names, place) || !targets.may_be_written()) return nullptr;
     for (PyObject *value : rest.args)
       if (!targets.apart_from(value)) return UNHANDLED;
-    Ref result(computed(op, rest.args.data(), rest.n, rest.names.get(), targets.n == 1 ? targets.tensors[0] : nullptr));
+    Ref result(computed(op, rest.args.data(), rest.n, rest.names.get(), is_tensor(targets.given) ? targets.tensors[0] : nullptr));
     if (!result) return nullptr;
     if (result.get() == UNHANDLED) return result.release();
     const bool many = PyTuple_Check(result.get());

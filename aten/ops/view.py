@@ -13,6 +13,7 @@ from aten.meta import Meta, dense_order, known_equal
 from aten.op import Op, composite, op, ops
 from aten.ops.batching import invoke, to_front
 from aten.ops.formats import FORMATS, in_memory
+from aten.promotion import TYPE_NAMES
 from aten.shapes import (
     clamp_index,
     infer_size,
@@ -501,7 +502,7 @@ def data_of(input: Meta) -> Meta:
 
 @op("bitcast(Tensor input, ScalarType dtype) -> Tensor", kind="view", tags=["constant", "function_only", "hidden"], native="view")
 def bitcast(input: Meta, dtype: DType) -> Meta:
-    """The same memory read in another dtype; another item size changes the last dimension.
+    """The same memory read in another dtype, cut from the graph of gradients; another item size changes the last dimension.
 
     Raises RuntimeError where the items of the other dtype would not lie side by side, or begin within one of these.
     """
@@ -509,7 +510,7 @@ def bitcast(input: Meta, dtype: DType) -> Meta:
     sizes, strides = list(input.sizes), list(input.strides)
     if more == fewer:
         return input.view(sizes, strides, input.offset, dtype)
-    both = f"{input.dtype.name} as {dtype.name} (different element sizes)"
+    both = f"{TYPE_NAMES[input.dtype.name]} as {TYPE_NAMES[dtype.name]} (different element sizes)"
     if not sizes:
         raise RuntimeError(f"self.dim() cannot be 0 to view {both}")
     if sizes[-1] != 1 and strides[-1] != 1:
@@ -530,7 +531,13 @@ def _(out, x, dtype):
     np.copyto(out, np.ascontiguousarray(x).view(out.dtype).reshape(out.shape))
 
 
-bitcast.put(lambda base, new, dtype: bitcast(new if new.dtype.itemsize == base.dtype.itemsize else ops.contiguous(new), base.dtype))
+@bitcast.put
+def _(base, new, dtype):
+    """Other values in the memory, which keeps its history: what was read as another dtype has none."""
+    same = new.dtype.itemsize == base.dtype.itemsize
+    return ops.replace_values(base, bitcast(new if same else ops.contiguous(new), base.dtype))
+
+
 bitcast.batch(lambda n, dims, x, dtype: (bitcast(to_front(x, dims[0]), dtype), 0))
 detach.put(lambda base, new: ops.replace_values(base, new))
 detach.batch(lambda n, dims, x: (detach(x), dims[0]))

@@ -21,7 +21,7 @@ from aten.op import Op, registry
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SymInt
 from aten.transforms.recorded import Edge, RecordingLevel
-from aten.transforms.tracer import Tracer, any_wrapper, meta_argument, meta_of_call, opened, public, writes_of
+from aten.transforms.tracer import CUT, Cell, Tracer, any_wrapper, meta_argument, meta_of_call, opened, public, writes_of
 
 
 class GraphTracer(Tracer):
@@ -109,6 +109,12 @@ class TraceLevel(RecordingLevel):
     def leaf(self, t: Tracer) -> None:
         """Let the tensor be one that gradients are asked for."""
         self.set_edge(self.read(t), _native.gradient_edge(t.requires_grad_()))
+
+    def _put(self, cell: Cell, chain: tuple, new: Tracer) -> Any:
+        payload = super()._put(cell, chain, new)
+        if any(op.name in CUT for op, _ in chain) and payload is not self.read(new):  # (the write is none of its history)
+            self.set_edge(payload, self.edge_of(cell.payload))
+        return payload
 
     def replaced_leaf(self, leaf: Tracer) -> None:
         edge, payload = self.history[leaf.payload], self.read(leaf)

@@ -18,7 +18,7 @@ from aten.meta import Meta, shows_twice
 from aten.op import Op
 from aten.symbolic.unknown import unknown_number
 
-CUT = ("detach", "data_of")  # views that are cut from the history of their memory
+CUT = ("detach", "bitcast", "data_of")  # views that are cut from the history of their memory
 
 
 class TracerSize(tuple):
@@ -439,7 +439,7 @@ class Level:
         flat = registry["scatter"](base.reshape(-1), 0, places.reshape(-1), new.reshape(-1))
         made = dispatch.call_core(registry["copy"], (base, flat.reshape(list(base.shape))))
         cut = {op.name for op, _ in chain if op.name in CUT}
-        return registry["replace_values" if "detach" in cut else "replace_data"](base, made) if cut else made
+        return registry["replace_data" if cut == {"data_of"} else "replace_values"](base, made) if cut else made
 
 
 def shown(name: str, tracer: Tracer, value: Any, more: str = "") -> str:

@@ -1,3 +1,3 @@
 """Loop IR, schedules and Programs."""
 
-FORMAT = 4  # of Programs in JSON: another number is another language
+FORMAT = 5  # of Programs in JSON: another number is another language

@@ -75,8 +75,9 @@ class Printer:
             return self.b(out.index)
         if out.kind == "constant":
             return repr(out.literal)
-        if out.kind == "view":
-            return f"as_strided(in{out.index}, {self.dims(out)}, offset={self.v(out.offset)})"
+        if out.kind in ("view", "part"):
+            base = f"in{out.index}" if out.kind == "view" else self.b(out.index)
+            return f"as_strided({base}, {self.dims(out)}, offset={self.v(out.offset)})"
         return f"in{out.index}" if out.kind == "input" else self.v(out.index)
 
     def text(self) -> str:

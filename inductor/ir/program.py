@@ -337,20 +337,20 @@ class _Validator:
 
     def output(self, out: Output, what: str) -> None:
         n_inputs = len(self.p.inputs)
-        if out.kind == "buffer":
+        if out.kind in ("buffer", "part"):
             self.buffer(out.index, what)
             _need(self.p.buffers[out.index].kind != "arena", f"{what}: in the arena")
         elif out.kind in ("input", "view"):
             _index(out.index, n_inputs, what)
-            if out.kind == "view":
-                _need(self.p.inputs[out.index].kind == "tensor", f"{what}: view of a number")
-                self.layout(out, what)
-                self.value(out.offset, what)
+            _need(out.kind == "input" or self.p.inputs[out.index].kind == "tensor", f"{what}: view of a number")
         elif out.kind in ("int", "float", "bool"):
             self.value(out.index, what)
         else:
             _need(out.kind == "constant", f"{what}: unknown kind {out.kind!r}")
             _need(out.literal is None or isinstance(out.literal, int | float | str), f"{what}: literal {out.literal!r}")
+        if out.kind in ("view", "part"):
+            self.layout(out, what)
+            self.value(out.offset, what)
 
 
 def check(program: Program) -> None:

@@ -197,6 +197,7 @@ class Output:
 
     kind      result                                            `index`
     buffer    a tensor over the buffer                          buffer
+    part      a view of such a tensor, laid out as a view is    buffer
     input     the argument itself                               input
     view      a view of an argument, `sizes`, `strides`,        input
               `offset` (elements in the storage) being values;

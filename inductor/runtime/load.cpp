@@ -239,7 +239,7 @@ static void plan_releases(Plan &plan) {
     for (int32_t i : used) touch(i, n);
   }
   for (const Output &out : plan.outputs)
-    if (out.kind == OutputKind::Buffer) touch(out.index, plan.steps.size());
+    if (out.kind == OutputKind::Buffer || out.kind == OutputKind::Part) touch(out.index, plan.steps.size());
   for (const Value &v : plan.values)
     if (v.op == Op::ResultSize || v.op == Op::ResultStride) touch(v.a, plan.steps.size());
   for (const Step &step : plan.steps)
@@ -415,17 +415,17 @@ static void read_buffers(Plan &plan, Item items, int64_t n_constants) {
 }
 
 static void read_outputs(Plan &plan, Item items) {
-  static const char *const KINDS[] = {"buffer", "input", "view", "int", "float", "bool", "constant"};
+  static const char *const KINDS[] = {"buffer", "part", "input", "view", "int", "float", "bool", "constant"};
   for (Py_ssize_t i = 0; i < items.size(); i++) {
     Item item = items[i];
     Output out{};
     out.kind = (OutputKind)name_index(item[(Py_ssize_t)0].text(), KINDS);
-    size_t n = out.kind == OutputKind::Buffer ? plan.buffers.size()
+    size_t n = out.kind == OutputKind::Buffer || out.kind == OutputKind::Part ? plan.buffers.size()
                : out.kind == OutputKind::Input || out.kind == OutputKind::View ? plan.inputs.size()
                                                                                : plan.values.size();
     if (out.kind != OutputKind::Constant) out.index = item[1].index((int64_t)n);
-    if (out.kind == OutputKind::View) {
-      if (plan.inputs[out.index].kind != InputKind::Tensor) throw Malformed{"a view of a number"};
+    if (out.kind == OutputKind::View || out.kind == OutputKind::Part) {
+      if (out.kind == OutputKind::View && plan.inputs[out.index].kind != InputKind::Tensor) throw Malformed{"a view of a number"};
       out.layout = read_layout(plan, item[2], item[3]);
       out.offset = item[4].index((int64_t)plan.values.size());
     }

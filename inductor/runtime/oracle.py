@@ -118,8 +118,9 @@ class _Call:
             return self.arrays[o.index]
         if o.kind == "input":
             return self.inputs[o.index]
-        if o.kind == "view":
-            return _view(self.inputs[o.index], self.v[o.offset], *([self.v[i] for i in d] for d in (o.sizes, o.strides)))
+        if o.kind in ("view", "part"):
+            base = (self.inputs if o.kind == "view" else self.arrays)[o.index]
+            return _view(base, self.v[o.offset], *([self.v[i] for i in d] for d in (o.sizes, o.strides)))
         if o.kind == "constant":
             return o.literal
         return bool(self.v[o.index]) if o.kind == "bool" else self.v[o.index]

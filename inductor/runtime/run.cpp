@@ -399,8 +399,9 @@ static bool run_steps(Call &call, Release &release) {
 }
 
 // ------------------------------------------------------------------------------------------------------------- results
-static PyObject *view_of_input(Call &call, const Output &out) {
-  WeftTensor *base = (WeftTensor *)call.args[out.index];
+static PyObject *view_of(Call &call, PyObject *whole, const Output &out) {
+  if (!whole) return nullptr;
+  WeftTensor *base = (WeftTensor *)whole;
   int64_t scratch[2 * WEFT_MAX_NDIM];
   const int64_t *dims = resolve(call, out.layout, scratch);
   int n = out.layout.ndim();
@@ -411,7 +412,8 @@ static PyObject *make_result(Call &call, const Output &out) {
   switch (out.kind) {
   case OutputKind::Buffer: return Py_XNewRef(call.tensors[out.index] ? call.tensors[out.index] : tensor_of(call, out.index));
   case OutputKind::Input: return Py_NewRef(call.args[out.index]);
-  case OutputKind::View: return view_of_input(call, out);
+  case OutputKind::View: return view_of(call, call.args[out.index], out);
+  case OutputKind::Part: return view_of(call, tensor_of(call, out.index), out);
   case OutputKind::Int: return PyLong_FromLongLong(call.values[out.index]);
   case OutputKind::Float: return PyFloat_FromDouble(as_double(call.values[out.index]));
   case OutputKind::Bool: return PyBool_FromLong(call.values[out.index] != 0);

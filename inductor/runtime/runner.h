@@ -111,7 +111,7 @@ struct Step {
   Launch launch;
 };
 
-enum class OutputKind : uint8_t { Buffer, Input, View, Int, Float, Bool, Constant };
+enum class OutputKind : uint8_t { Buffer, Part, Input, View, Int, Float, Bool, Constant };
 
 struct Output {
   OutputKind kind;

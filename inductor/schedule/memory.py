@@ -396,6 +396,9 @@ class _Planner:
         if r.kind == "view":
             layout = self.table.exprs(r.sizes), self.table.exprs(r.strides)
             return out.Output("view", r.index, *layout, offset=self.table.expr(r.offset), literal=r.value)
+        if r.kind == "part" and r.value is None:
+            layout = self.table.exprs(r.sizes), self.table.exprs(r.strides)
+            return out.Output("part", self.locate(self.s.outputs[r.index]), *layout, offset=self.table.expr(r.offset))
         if r.kind == "part":
             return out.Output("buffer", self.part(r))
         if r.kind == "number":
@@ -403,7 +406,7 @@ class _Planner:
         return out.Output("constant", literal=r.value)
 
     def part(self, r: Result) -> int:
-        """A view of an output as a buffer."""
+        """What lies where a part of an output does, as a buffer."""
         whole = self.s.outputs[r.index]
         base = self.locate(whole)
         layout = self.table.exprs(r.sizes), self.table.exprs(r.strides)

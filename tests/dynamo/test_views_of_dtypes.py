@@ -104,7 +104,7 @@ def test_eager_views_share_versions_and_have_no_history():
     assert not x.view(weft.int32).requires_grad and not x.view(weft.float16).requires_grad
     y = weft.ones(4)
     z = y.view(weft.int32)
-    assert z._base is y
+    assert z._base is None and not z._is_view() and z[1:]._base is z  # (as what detach() gives)
     z.zero_()
     assert y._version == z._version == 1 and y.tolist() == [0, 0, 0, 0]
     w = weft.ones(4, requires_grad=True)
@@ -139,3 +139,92 @@ def test_layouts_of_other_item_sizes():
     on_meta = weft.ones(4, 6, device="meta")[1:, 2:4].view(weft.int16)
     assert (on_meta.shape, on_meta.stride(), on_meta.storage_offset()) == (y.shape, y.stride(), y.storage_offset())
     assert weft.vmap(lambda row: row.view(weft.int16))(x).tolist() == y.tolist()
+
+
+def zeroed_as_ints(x, w):
+    y = x * 1
+    y.view(weft.int32)[1:].zero_()
+    return (y * 3,)
+
+
+def input_as_ints(x, w):
+    x.view(weft.int32).add_(1)
+    return (x * 2,)
+
+
+def doubled_as_floats(x, w):
+    y = x * 2
+    z = y.view(weft.float32)
+    z.mul_(2)
+    return y, z
+
+
+def as_halves(x, w):
+    y = x * 2
+    z = y.view(weft.bfloat16)
+    z.mul_(2)
+    return y, z, z.view(weft.float32)
+
+
+def recorded_into_it(x, w):
+    y = w * 1
+    z = y.view(weft.float64)
+    z.mul_(x[:2].double())
+    return z, y
+
+
+def recorded_into_detached(x, w):
+    z = w.detach()
+    z[1:].mul_(x[1:])
+    return z, w * x
+
+
+def recorded_around_it(x, w):
+    z = w.view(weft.float32)
+    w.mul_(x)
+    return z, w
+
+
+def what_is_asked(x, w):
+    y = x.view(weft.float16)
+    return y.requires_grad, (y * 2).requires_grad, x.view(dtype=weft.float64).is_leaf
+
+
+WITH_HISTORY = [
+    zeroed_as_ints, input_as_ints, doubled_as_floats, as_halves, recorded_into_it, recorded_into_detached, recorded_around_it,
+    what_is_asked,
+]  # fmt: skip
+
+
+def seen(run, function, leaf):
+    x, w = weft.linspace(1, 2, 4, requires_grad=True), weft.ones(4)
+    given = x if leaf else x * 3
+    results = run(function)(given, w)
+    flags = [(r.requires_grad, r.is_leaf) if isinstance(r, weft.Tensor) else r for r in (*results, given, w)]
+    recorded = [r for r in results if isinstance(r, weft.Tensor) and r.requires_grad]
+    gradients = weft.autograd.grad(sum((r * r).sum() for r in recorded), [x, given], allow_unused=True) if recorded else []
+    values = [r.tolist() for r in (*results, given, w) if isinstance(r, weft.Tensor)]
+    return flags, values, [None if g is None else g.tolist() for g in gradients]
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+@pytest.mark.parametrize("function", WITH_HISTORY, ids=lambda f: f.__name__)
+def test_memory_read_in_another_dtype_is_cut_from_the_history(function, leaf):
+    wanted = seen(lambda f: f, function, leaf)
+    assert seen(weft.compile, function, leaf) == wanted
+    assert seen(lambda f: weft.compile(f, dynamic=True), function, leaf) == wanted
+
+
+def test_writes_through_it_are_not_recorded():
+    x = weft.ones(4, requires_grad=True)
+    for dtype in (weft.float32, weft.float64, weft.complex64, weft.bfloat16, weft.int16):
+        y = x * 2
+        y.view(dtype).mul_(1)
+        assert y.requires_grad and weft.autograd.grad((y * y).sum(), x)[0].tolist() == [8, 8, 8, 8]
+        x.view(dtype).mul_(1)  # (nor is it a view of a leaf)
+    y = weft.zeros(4)
+    z = y.view(weft.float64)
+    z.mul_(weft.ones(2, dtype=weft.float64, requires_grad=True))
+    assert z.requires_grad and not y.requires_grad
+    with pytest.raises(RuntimeError, match="to view Float as Double"):
+        weft.ones(3).view(weft.float64)

@@ -231,3 +231,43 @@ def test_in_place_refusals():
     z = weft.zeros(3)
     z.masked_fill_(weft.tensor([True, False, True]), (y * 2).sum()).sum().backward()
     assert y.grad.tolist() == [4, 4, 4]
+
+
+def test_resized_memory_stays_that_of_its_other_views():
+    whole = weft.zeros(10)
+    part = whole[2:2]
+    weft.add(weft.ones(3), 1, out=part)
+    assert whole.tolist() == [0, 0, 2, 2, 2, 0, 0, 0, 0, 0]
+    assert (part._base is whole, part.storage_offset(), whole._version) == (True, 2, 1)
+    small = weft.ones(2, 5)
+    flat = small.view(-1)
+    with pytest.warns(UserWarning, match="was resized"):
+        weft.mul(weft.ones(4, 3).t(), 3, out=small)
+    assert (small.shape, small.stride(), flat.tolist()) == ((3, 4), (1, 3), [3] * 10)
+    assert small.untyped_storage().data_ptr() == flat.untyped_storage().data_ptr()
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="not resizable"):
+        weft.add(weft.ones(3), 1, out=weft.from_numpy(np.ones(2, np.float32)))
+
+
+def test_what_is_given_must_be_as_many_tensors():
+    for out in ([weft.ones(3)], (weft.ones(3),), (weft.ones(3), weft.ones(3))):
+        with pytest.raises(TypeError, match=rf"exp\(\): argument 'out' must be Tensor, not {type(out).__name__}"):
+            weft.exp(weft.ones(3), out=out)
+    with pytest.raises(TypeError, match="expected tuple of 2 elements but got 1"):
+        weft.sort(weft.ones(3), out=(weft.ones(3),))
+
+
+def test_dtypes_that_ops_do_not_cast_to():
+    doubles = weft.zeros(2, 3, dtype=weft.float64)
+    for op in (weft.abs, weft.neg, weft.floor, weft.sign, weft.round):
+        with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+            op(weft.ones(2, 3), out=doubles)
+    with pytest.raises(RuntimeError, match="nan_to_num: dtype of out: Double should be same as input: Float"):
+        weft.nan_to_num(weft.ones(2, 3), out=doubles)
+    with pytest.raises(RuntimeError, match="isneginf does not support non-boolean outputs"):
+        weft.isneginf(weft.ones(2, 3), out=doubles)
+    assert weft.max(weft.ones(2, 3), weft.full((2, 3), 2.0), out=doubles).tolist() == [[2, 2, 2], [2, 2, 2]]
+    assert weft.max(weft.ones(2, 3), out=weft.zeros((), dtype=weft.float64)).item() == 1
+    assert weft.any(weft.ones(2, 3, dtype=weft.uint8), 1, out=weft.zeros(2, dtype=weft.bool)).tolist() == [True, True]
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+        weft.max(weft.ones(2, 3), 1, out=(doubles[:, 0], weft.zeros(2, dtype=weft.int64)))

@@ -82,6 +82,8 @@ def _int_or_dtype(x: Any) -> Any:
 
 
 def _float(x: Any) -> Any:
+    if type(x) is int and not -(2**63) <= x < 2**64:
+        return float(x)  # too wide for an integer, but none is asked for
     n = _scalar(x)
     return NotImplemented if n is NotImplemented or isinstance(n, complex) else n
 

@@ -183,6 +183,12 @@ def constant_pad_nd(input: Meta, pad: list[Any], value: Any) -> Meta:
     return input.like(sizes=sizes, strides=in_format(sizes, input))
 
 
+@constant_pad_nd.normal
+def _(input, pad, value):
+    real = type(value) is complex and value.imag == 0 and not input.dtype.is_complex
+    return input, pad, value.real if real else value
+
+
 @constant_pad_nd.kernel
 def _(out, x, pad, value):
     if any(p > 0 for p in pad):

@@ -9,7 +9,7 @@ import numpy as np
 
 from aten.arrays import as_number
 from aten.devices import same
-from aten.meta import Meta, exceeds, known_equal
+from aten.meta import Meta, dense_strides, exceeds, known_equal
 from aten.op import alias_of, inplace_of, op, ops
 from aten.ops.batching import batch_dims, materialize, to_front
 from aten.ops.formats import in_format
@@ -180,6 +180,8 @@ def constant_pad_nd(input: Meta, pad: list[Any], value: Any) -> Meta:
                 f"resulted in a "
                 f"negative output size, which is invalid. Check dimension {d} of your input."
             )
+    if all(type(p) is int and p <= 0 for p in pad):  # (then it is a copy of a part, whose layout stays)
+        return input.like(sizes=sizes, strides=dense_strides(input.like(sizes=sizes, strides=input.strides)))
     return input.like(sizes=sizes, strides=in_format(sizes, input))
 
 

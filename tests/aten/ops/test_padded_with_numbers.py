@@ -30,3 +30,24 @@ def test_scalars_wrap():
     assert weft.constant_pad_nd(weft.ones(1), [1, 0], 2 + 0j).tolist() == [2, 1]
     with pytest.raises(RuntimeError, match="without overflow"):
         weft.constant_pad_nd(weft.ones(1), [1, 0], 2j)
+
+
+def test_a_copy_of_a_part_keeps_its_layout():
+    """Where nothing is added, the result is a clone of a slice; else row-major (or with the channels innermost)."""
+    x = weft.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1)
+    for by, strides in [
+        ((0, 0), (1, 12, 4)),
+        ((), (1, 12, 4)),
+        ((-1, 0), (1, 8, 4)),
+        ((0, 0, 0, 0, -1, -1), (1, 6, 2)),
+        ((0, 1), (8, 4, 1)),
+        ((1, -1), (6, 3, 1)),
+    ]:
+        y = pad(x, by)
+        assert y.stride() == strides and y.data_ptr() != x.data_ptr(), by
+        assert weft.equal(y, pad(x.contiguous(), by))
+        assert weft.compile(pad)(x, by).stride() == strides
+    wide = weft.arange(3.0)[:, None].expand(3, 4)
+    assert pad(wide, (0, 0)).stride() == (4, 1)
+    apart = weft.arange(24.0).reshape(2, 3, 4)[:, :, ::2].transpose(0, 1)
+    assert pad(apart, (0, 0)).stride() == (2, 6, 1)

@@ -68,7 +68,11 @@ def _scalar(x: Any) -> Any:
 
 
 def _int(x: Any) -> Any:
-    if type(x) is int or is_int(x):
+    if type(x) is int:
+        if not -(2**63) <= x < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        return x
+    if is_int(x):
         return x
     if isinstance(x, np.integer) or (isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype.kind in "iu"):
         return int(x)
@@ -222,7 +226,8 @@ class Param:
         if isinstance(value, (list, tuple)):
             # (What it holds, as PyTorch reads it: an `__iter__` of its class is not asked.)
             held = tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value)
-            items = [None if item is None and self.is_tensor else self.accept_one(item) for item in held]
+            may_lack = self.type == "LongTensor"  # (an index of each dim, or none)
+            items = [None if item is None and may_lack else self.accept_one(item) for item in held]
             return NotImplemented if any(item is NotImplemented for item in items) else items
         if self.spread or self.variadic:
             one = self.accept_one(value)

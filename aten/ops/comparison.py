@@ -112,10 +112,10 @@ def isin(elements, test_elements, assume_unique, invert):
 def _check_isin(elements: Any, test_elements: Any) -> None:
     """Raises unless both are tensors or one is a number; bools and complex numbers are not compared."""
     given = (elements, test_elements)
-    tensors = [x for x in given if hasattr(x, "dtype")]
+    tensors = [x for x in given if hasattr(x, "dtype") and not isinstance(x, (np.ndarray, np.generic))]
     numbers = [x for x in given if isinstance(x, (int, float, complex)) or is_symbolic(x)]
     if not tensors or len(tensors) + len(numbers) < 2:
-        kinds = ", ".join("Tensor" if hasattr(x, "dtype") else type(x).__name__ for x in given)
+        kinds = ", ".join("Tensor" if any(x is t for t in tensors) else type(x).__name__ for x in given)
         raise TypeError(
             f"isin() received an invalid combination of arguments - got ({kinds}), but expected one of: (Tensor elements, Tensor "
             "test_elements), (Number element, Tensor test_elements), (Tensor elements, Number test_element)"

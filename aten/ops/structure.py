@@ -125,7 +125,7 @@ flip.jvp(lambda tangents, input, dims, out: flip(tangents[0], dims))
 flip.batch_fn = batch_dims(flip)
 
 
-@op("roll(Tensor input, int[1] shifts, int[1] dims=()) -> Tensor", tags=["structure"], native="structure")
+@op("roll(Tensor input, int[1] shifts, int[1]? dims=()) -> Tensor", tags=["structure"], native="structure")
 def roll(input: Meta, shifts: list[Any], dims: list[int]) -> Meta:
     """Elements moved along dims, the last ones coming in at the front."""
     return input.like(sizes=input.sizes, strides=in_format(input.sizes, input))
@@ -134,7 +134,7 @@ def roll(input: Meta, shifts: list[Any], dims: list[int]) -> Meta:
 @roll.special(lambda input, shifts, dims: not dims)
 def _(input, shifts, dims):
     if len(shifts) != 1:
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims or ())}")
     if input.ndim == 0:
         return ops.clone(input)
     return roll(ops.reshape(input, [-1]), shifts, [0]).reshape(list(input.shape))

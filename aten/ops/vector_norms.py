@@ -24,6 +24,8 @@ def _check_identity(x: Any, p: Any, dim: Any, dims: list[int]) -> None:
 
 def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
     """The p-norm of the elements along `dim`; gradients are 0 where the norm is."""
+    if isinstance(p, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     dims = wrap_dims(dim, x.ndim)
     if p < 0 or p == float("inf"):
         _check_identity(x, p, dim, dims)

@@ -62,7 +62,20 @@ def where_method(input, condition, other):
 
 
 where_.kernel(lambda out, condition, x, y: np.copyto(out, np.where(condition, x, y)))
-finish_pointwise(where_, (lambda t, condition: where_(condition, t, 0), lambda t, condition: where_(condition, 0, t)), False)
+
+
+
+def saved_condition(condition: Any) -> Any:
+    """A condition as derivatives find it: a hook of saved tensors may have cast it, where it is but a step of another function (of
+    `nansum`, say, which saves none in PyTorch)."""
+    return condition if condition.dtype is dtypes.bool else ops.ne(condition, 0)
+
+
+finish_pointwise(
+    where_,
+    (lambda t, condition: where_(saved_condition(condition), t, 0), lambda t, condition: where_(saved_condition(condition), 0, t)),
+    False,
+)
 
 
 @op(

@@ -52,6 +52,30 @@ def test_hooks_may_save_halves(name):
 
 
 @pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.median(),
+        lambda x: x.nanmedian(),
+        lambda x: x.nansum(1),
+        lambda x: x.nanmean(1),
+        lambda x: x.nan_to_num(0.0),
+        lambda x: weft.nn.functional.dropout(x, 0.5),
+        lambda x: weft.nn.functional.triplet_margin_loss(x, x * 2, x * 3),
+    ],
+)
+def test_hooks_may_cast_a_mask(f):
+    """Which these save where PyTorch saves the argument."""
+    x, plain = _x(), _x()
+    weft.manual_seed(0)
+    with weft.autograd.graph.saved_tensors_hooks(lambda t: t.half(), lambda t: t.float()):
+        y = f(x)
+    y.sum().backward()
+    weft.manual_seed(0)
+    f(plain).sum().backward()
+    assert weft.allclose(x.grad, plain.grad, atol=4e-3, rtol=4e-3)
+
+
+@pytest.mark.parametrize(
     "p, expected",
     [
         (2, [[0.9045, -0.3015, 0.3015], [0.0, 0.0, 0.0]]),

@@ -57,6 +57,9 @@ REFUSED = [
     (ValueError, lambda: X.cumsum(2**70)),
     (ValueError, lambda: weft.tril(weft.ones(2, 2), 2**70)),
     (ValueError, lambda: weft.randperm(2**70)),
+    (TypeError, lambda: X.sum((2**70,))),
+    (TypeError, lambda: X.reshape(1, 2**70)),
+    (TypeError, lambda: weft.zeros((2**70, 1))),
     (ValueError, lambda: weft.ones(2, dtype=weft.uint64).__setitem__(0, 2**63)),
     (ValueError, lambda: weft.ones(2).__setitem__(0, 2**63)),
 ]
@@ -82,5 +85,6 @@ def test_forms_that_are_taken():
     assert x.long().clamp(weft.tensor(2), 3.5).dtype is weft.float32
     assert weft.roll(x, 1, None).tolist() == weft.roll(x, 1).tolist() == [[4, 1], [2, 3]]
     assert weft.trapezoid(weft.tensor([1.0, 2.0]), weft.tensor(1.0)).item() == 0
+    assert x[: 2**70].tolist() == x[-(2**70) :].tolist() == x.tolist() and x[2**70 :].shape == (0, 2)
     assert x[None, [0, 1], None].shape == (1, 2, 1, 2)
     assert x.index_put((weft.tensor([0]),), weft.tensor(7.0)).tolist() == [[7, 7], [3, 4]]

@@ -68,7 +68,11 @@ def _scalar(x: Any) -> Any:
 
 
 def _int(x: Any) -> Any:
-    if type(x) is int or is_int(x):
+    if type(x) is int:
+        if not -(2**63) <= x < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        return x
+    if is_int(x):
         return x
     if isinstance(x, np.integer) or (isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype.kind in "iu"):
         return int(x)
@@ -82,6 +86,8 @@ def _int_or_dtype(x: Any) -> Any:
 
 
 def _float(x: Any) -> Any:
+    if type(x) is int and not -(2**63) <= x < 2**64:
+        return float(x)  # too wide for an integer, but none is asked for
     n = _scalar(x)
     return NotImplemented if n is NotImplemented or isinstance(n, complex) else n
 
@@ -220,7 +226,13 @@ class Param:
         if isinstance(value, (list, tuple)):
             # (What it holds, as PyTorch reads it: an `__iter__` of its class is not asked.)
             held = tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value)
-            items = [None if item is None and self.is_tensor else self.accept_one(item) for item in held]
+            may_lack = self.type == "LongTensor"  # (an index of each dim, or none)
+            try:
+                items = [None if item is None and may_lack else self.accept_one(item) for item in held]
+            except ValueError as error:  # an integer of more than 64 bits
+                place = next(i for i, item in enumerate(value, 1) if type(item) is int and not -(2**63) <= item < 2**64)
+                text = f"argument '{self.name}' failed to unpack the object at pos {place} with error \"{error}\""
+                raise TypeError(text) from None
             return NotImplemented if any(item is NotImplemented for item in items) else items
         if self.spread or self.variadic:
             one = self.accept_one(value)

@@ -15,10 +15,11 @@ from aten._native import DType, Size, Tensor, from_dlpack, from_numpy
 from aten.errors import warn_caller
 from aten.float8 import saturated
 from aten.later import later
+from aten.meta import Meta, dense_strides
 from aten.op import ops
 from aten.open_levels import transforming
 from aten.printing import tensor_text
-from aten.promotion import FLOATING, INTEGER, category, check_fits
+from aten.promotion import BOOL, FLOATING, INTEGER, category, check_fits
 from aten.scalar.unpatched import functools, math
 
 _OPERATORS = frozenset(_native.get_operators())
@@ -138,11 +139,16 @@ def _no_number(array: np.ndarray) -> type | None:
     return next((type(x) for x in array.flat if not issubclass(type(x), (int, float, complex))), None)
 
 
-def _overflow(data: Any) -> Exception:
-    """A number alone and one in a list are refused by different classes, as in PyTorch."""
-    if isinstance(data, int):
-        return ValueError("Overflow when unpacking long long")
-    return RuntimeError("Overflow when unpacking long")
+def _overflow() -> Exception:
+    return ValueError("Overflow when unpacking long long")
+
+
+def _wide(array: np.ndarray, types: Iterable[type]) -> np.ndarray:
+    """Python numbers among which integers are of more than 64 bits: floating or complex if one of them is."""
+    for kind, dtype in ((complex, np.complex128), (float, np.float64)):
+        if any(issubclass(t, kind) for t in types):
+            return array.astype(dtype)
+    raise _overflow()
 
 
 def _in_dtype(array: np.ndarray, dtype: DType | None) -> np.ndarray:
@@ -164,10 +170,13 @@ def _tuples(data: Any) -> Any:
 def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     """Data as a NumPy array of the dtype that a tensor of it has."""
     if isinstance(data, (np.ndarray, np.generic)):
-        array = np.asarray(data)
-        return _in_dtype(array, dtype)
-    if isinstance(data, str) or isinstance(_first_leaf(data), str):
-        raise TypeError("new(): invalid data type 'str'")
+        if dtype is not None and isinstance(data, np.integer):  # a number, which must fit, where an array's elements wrap
+            return _numbers(data.item(), dtype)
+        return _in_dtype(np.asarray(data), dtype)
+    if isinstance(data, (str, bytes)) or isinstance(_first_leaf(data), bytes):
+        raise TypeError(f"new(): invalid data type '{'str' if isinstance(data, str) else 'bytes'}'")
+    if isinstance(_first_leaf(data), str):
+        raise ValueError("too many dimensions 'str'")
     if isinstance(data, Sequence) and len(data) == 0:
         return np.empty((0,), (dtype or _native.get_default_dtype()).to_numpy())
     types = _leaf_types(data)
@@ -183,15 +192,17 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     try:
         array = np.array(data)
     except OverflowError as error:
-        raise _overflow(data) from error
+        raise _overflow() from error
     if array.dtype.kind == "O":
         kind = _no_number(array)
-        raise _overflow(data) if kind is None else _no_dtype(kind)
+        if kind is not None:
+            raise _no_dtype(kind)
+        array = _wide(array, types)
     if array.size == 0 and dtype is None:
         dtype = _native.get_default_dtype()
     if dtype is None and not typed:
         if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
-            raise _overflow(data)
+            raise _overflow()
         dtype = _python_dtype(array.dtype.kind)
     return _in_dtype(array, dtype)
 
@@ -203,11 +214,16 @@ def _numbers(data: Any, dtype: DType) -> np.ndarray:
         array = np.array(data)
     except OverflowError:
         array = np.array(data, object)
+    except ValueError as error:
+        raise TypeError("not a sequence") from error  # an array beside a number
     if array.dtype.kind == "O" and (no_number := _no_number(array)) is not None:
-        raise _no_dtype(no_number)
-    if array.dtype.kind in "Ou" and kind == INTEGER and any(not -(2**63) <= x < 2**63 for x in array.flat if isinstance(x, int)):
+        name = no_number.__name__
+        whole = kind in (BOOL, INTEGER)
+        raise TypeError(f"'{name}' object cannot be interpreted as an integer" if whole else f"must be real number, not {name}")
+    integers = (int(x) for x in array.flat if isinstance(x, (int, np.integer))) if array.dtype.kind in "Ou" else ()
+    if kind == INTEGER and any(not -(2**63) <= x < 2**63 for x in integers):
         if dtype is not dtypes.uint64 or any(not 0 <= x < 2**64 for x in array.flat):
-            raise ValueError("Overflow when unpacking long long")
+            raise _overflow()
     if array.dtype.kind == "c" and kind == INTEGER:
         raise TypeError("'complex' object cannot be interpreted as an integer")
     if array.dtype.kind == "c" and kind == FLOATING:
@@ -226,8 +242,11 @@ def _numbers(data: Any, dtype: DType) -> np.ndarray:
 
 
 def _copy_of(array: np.ndarray) -> Tensor:
-    """A tensor of its own memory with the array's elements, row-major."""
-    result = _native.empty(array.shape, dtypes.dtype_from_numpy(array.dtype))
+    """A tensor of its own memory with the array's elements, in the order that the array has them in."""
+    dtype, strides = dtypes.dtype_from_numpy(array.dtype), None
+    if not array.flags.c_contiguous and min(array.strides) >= 0:
+        strides = dense_strides(Meta(dtype, None, array.shape, [s // array.itemsize for s in array.strides]))
+    result = _native.empty(array.shape, dtype, None, strides)
     result.numpy()[...] = array
     return result
 

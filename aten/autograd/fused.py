@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from aten import _native
+from aten.meta import Meta
+from aten.op import ops
 
 fused: dict[str, Callable[[tuple[bool, ...], Any, dict[str, Any]], Any]] = {}
 
@@ -87,7 +89,9 @@ def _(needs: tuple[bool, ...], g: Any, saved: dict[str, Any]) -> Any:
     batch = tuple(given[4].shape[:-2])
     if any(tuple(x.shape[:-2]) != batch for x in given[:3]):
         return NotImplemented
-    grown = [_native.empty(x.shape, x.dtype) if need else None for x, need in zip(given, needs[:3])]
+    rule = ops.scaled_dot_product_attention_backward.function
+    metas = rule(*[None if x is None else Meta.of(x) for x in (g, *given)], False, 1.0)
+    grown = [_native.empty(m.sizes, m.dtype, m.device, m.strides) if need else None for m, need in zip(metas, needs[:3])]
     if _native.attention_derivative_into(*grown, g, *given, saved["is_causal"], saved["scale"]):
         return (*grown, None)
     return NotImplemented

@@ -125,6 +125,8 @@ PyObject *fast_getitem(Call &call) {
 PyObject *number_as(PyObject *number, int dtype) {
   alignas(16) char value[16];
   if (!PyFloat_CheckExact(number) && !PyLong_Check(number)) return nullptr;
+  int overflow = 0;
+  if (PyLong_Check(number) && (PyLong_AsLongLongAndOverflow(number, &overflow), overflow)) return nullptr;  // what reads it raises
   if (!write_element(value, dtype, number, true)) {
     PyErr_Clear();
     return nullptr;

@@ -133,6 +133,13 @@ bool attention_sizes(const WeftTensor *q, const WeftTensor *k, const WeftTensor 
   return q->sizes[n - 1] == k->sizes[n - 1] && k->sizes[n - 2] == v->sizes[n - 2] && q->numel && k->numel && v->numel;
 }
 
+// Whether the result lies as the query does, without gaps: PyTorch's does where its flash kernel takes these, which is of images of
+// heads whose rows are one piece, and a mask that requires no grad. (aten/ops/attention.py says the same.)
+bool lies_as_query(const WeftTensor *q, const WeftTensor *k, const WeftTensor *v, const WeftTensor *mask) {
+  if (mask && WEFT_REQUIRES_GRAD(mask)) return false;
+  return WEFT_NDIM(q) == 4 && q->sizes[3] == v->sizes[3] && q->strides[3] == 1 && k->strides[3] == 1 && v->strides[3] == 1;
+}
+
 // attention_into(out, query, key, value, mask, causal, scale): 1 done, 0 no kernel takes these, -1 an exception is set
 int run_attention(PyObject *out, PyObject *const *qkv, PyObject *mask, bool causal, double scale) {
   static PyObject *function;
@@ -156,7 +163,10 @@ PyObject *fast_attention(Call &call) {
   Ref scale(call[6].none() ? PyFloat_FromDouble(1 / sqrt((double)q->sizes[WEFT_NDIM(q) - 1])) : PyFloat_FromDouble(call[6].real));
   if (!scale) return nullptr;
   call.args[6] = Arg(scale.get());
-  Ref out(empty(q->word, WEFT_NDIM(q), sizes, nullptr));
+  int64_t strides[WEFT_MAX_NDIM];
+  const bool as_query = lies_as_query(q, k, v, mask);
+  if (as_query) dense_strides(q, strides);
+  Ref out(empty(q->word, WEFT_NDIM(q), sizes, as_query ? strides : nullptr));
   if (!out) return nullptr;
   PyObject *qkv[3] = {as_object(q), as_object(k), as_object(v)};
   int taken = run_attention(out.get(), qkv, call[3].object, causal, PyFloat_AS_DOUBLE(scale.get()));

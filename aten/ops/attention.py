@@ -6,7 +6,8 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
-from aten.meta import Meta, known_equal
+from aten.laid_out import laid_out_as
+from aten.meta import Meta, contiguous_strides, dense_strides, known_equal
 from aten.op import op, ops
 from aten.ops.batching import materialize
 from aten.ops.random import reserve
@@ -51,7 +52,19 @@ def scaled_dot_product_attention(
             f"value {list(value.sizes)}"
         )
     batch = broadcast(query.sizes[:-2], key.sizes[:-2], value.sizes[:-2])
-    return query.like(sizes=(*batch, query.sizes[-2], value.sizes[-1]))
+    lies_so = _lies_as_query(query, key, value, attn_mask)
+    return query.like(sizes=(*batch, query.sizes[-2], value.sizes[-1]), strides=dense_strides(query) if lies_so else None)
+
+
+def _lies_as_query(query: Meta, key: Meta, value: Meta, mask: Any) -> bool:
+    """Whether the result lies as the query does, without gaps, so that heads which were moved before the positions can be moved
+    back for nothing: PyTorch's does where its flash kernel takes these. (`fast_join.cpp` says the same.)"""
+    if query.ndim != 4 or key.ndim != 4 or value.ndim != 4 or (mask is not None and mask.requires_grad):
+        return False
+    alike = all(map(known_equal, (*query.sizes[:2], query.sizes[3]), (*value.sizes[:2], value.sizes[3])))
+    alike &= all(map(known_equal, query.sizes[:2], key.sizes[:2]))
+    filled = not any(is_empty(n) for n in (*query.sizes, *key.sizes))
+    return alike and filled and all(type(x.strides[3]) is int and x.strides[3] == 1 for x in (query, key, value))
 
 
 @scaled_dot_product_attention.normal
@@ -145,7 +158,10 @@ def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float, again:
 
 @scaled_dot_product_attention.decompose
 def _(query, key, value, attn_mask, dropout_p, is_causal, scale):
-    return _as(_weights(query, key, attn_mask, is_causal, scale), value) @ value
+    found = _as(_weights(query, key, attn_mask, is_causal, scale), value) @ value
+    q, k, v = map(Meta.of, (query, key, value))
+    moved = _lies_as_query(q, k, v, attn_mask) and not q.is_contiguous()
+    return laid_out_as(found, dense_strides(q)) if moved else found
 
 
 def _as(x: Any, like: Any) -> Any:
@@ -190,7 +206,14 @@ def scaled_dot_product_attention_backward(
 ) -> tuple[Meta, Meta, Meta]:
     """Gradients of query, key and value, with the batch sizes of `output`. Not differentiable itself."""
     batch = output.sizes[:-2]
-    return tuple([query.like(sizes=(*batch, *x.sizes[-2:])) for x in (query, key, value)])
+    moved = _lies_as_query(query, key, value, attn_mask)  # then positions come before heads, as they do where these are linear's
+    return tuple([query.like((*batch, *x.sizes[-2:]), strides=_heads_last(x) if moved else None) for x in (query, key, value)])
+
+
+def _heads_last(x: Meta) -> tuple[Any, ...]:
+    n, heads, rows, width = x.sizes
+    image, row, head, one = contiguous_strides((n, rows, heads, width))
+    return image, head, row, one
 
 
 @scaled_dot_product_attention_backward.decompose

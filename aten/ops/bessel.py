@@ -271,49 +271,40 @@ def incomplete_gamma(a: Array, x: Array, upper: bool) -> Array:
     return np.where(all_below, 0.0 if upper else 1.0, np.where(all_above, 1.0 if upper else 0.0, found))
 
 
-def _unary(name: str, function: Callable[[Array], Array], doc: str, derivative: Any = None) -> None:
-    unary(f"special_{name}", via(function), inplace=False, derivative=derivative, doc=doc)
+def _unary(name: str, function: Callable[[Array], Array], doc: str) -> None:
+    """A function that PyTorch does not differentiate: its results are constants, which require no grad."""
+    unary(f"special_{name}", via(function), inplace=False, constant=True, doc=doc)
 
 
-def _over(t: Any, x: Any, at_zero: float) -> Any:
-    """t / x, and at_zero where x is 0."""
-    zero = ops.eq(x, 0)
-    return ops.where(zero, at_zero, t / ops.where(zero, 1.0, x))
+@composite("special_modified_bessel_i0(Tensor input) -> Tensor", tags=["function_only"])
+def special_modified_bessel_i0(input):
+    """Modified Bessel function of order 0, of float32 and float64. Unlike `i0` it is not differentiated."""
+    return ops.i0(input.detach())
 
 
 @composite("special_modified_bessel_i1(Tensor input) -> Tensor", tags=["function_only"])
 def special_modified_bessel_i1(input):
-    """Modified Bessel function of order 1, of float32 and float64."""
-    return ops.special_i1(input)
+    """Modified Bessel function of order 1, of float32 and float64. Unlike `i1` it is not differentiated."""
+    return ops.special_i1(input.detach())
 
 
 _ORDERS = {
-    "bessel_j0": (lambda x: bessel_j(0, x), lambda t, x: -t * ops.special_bessel_j1(x)),
-    "bessel_j1": (lambda x: bessel_j(1, x), lambda t, x, out: t * (ops.special_bessel_j0(x) - _over(out, x, 0.5))),
-    "bessel_y0": (lambda x: bessel_y(0, x), lambda t, x: -t * ops.special_bessel_y1(x)),
-    "bessel_y1": (lambda x: bessel_y(1, x), lambda t, x, out: t * (ops.special_bessel_y0(x) - out / x)),
-    "modified_bessel_k0": (lambda x: bessel_k(0, x, False), lambda t, x: -t * ops.special_modified_bessel_k1(x)),
-    "modified_bessel_k1": (
-        lambda x: bessel_k(1, x, False),
-        lambda t, x, out: -t * (ops.special_modified_bessel_k0(x) + out / x),
-    ),
-    "scaled_modified_bessel_k0": (
-        lambda x: bessel_k(0, x, True),
-        lambda t, x, out: t * (out - ops.special_scaled_modified_bessel_k1(x)),
-    ),
-    "scaled_modified_bessel_k1": (
-        lambda x: bessel_k(1, x, True),
-        lambda t, x, out: t * (out - ops.special_scaled_modified_bessel_k0(x) - out / x),
-    ),
+    "bessel_j0": lambda x: bessel_j(0, x),
+    "bessel_j1": lambda x: bessel_j(1, x),
+    "bessel_y0": lambda x: bessel_y(0, x),
+    "bessel_y1": lambda x: bessel_y(1, x),
+    "modified_bessel_k0": lambda x: bessel_k(0, x, False),
+    "modified_bessel_k1": lambda x: bessel_k(1, x, False),
+    "scaled_modified_bessel_k0": lambda x: bessel_k(0, x, True),
+    "scaled_modified_bessel_k1": lambda x: bessel_k(1, x, True),
 }
-for _name, (_function, _product) in _ORDERS.items():
-    _unary(_name, _function, f"The Bessel function {_name.removeprefix('bessel_')} (Abramowitz & Stegun, chapter 9).", _product)
+for _name, _function in _ORDERS.items():
+    _unary(_name, _function, f"The Bessel function {_name.removeprefix('bessel_')} (Abramowitz & Stegun, chapter 9).")
 _unary("airy_ai", airy, "The Airy function Ai.")
 _unary(
     "spherical_bessel_j0",
     lambda x: np.where(x == 0, 1.0, np.where(np.isinf(x), 0.0, np.sin(np.where(np.isinf(x), 0.0, x))) / np.where(x == 0, 1.0, x)),
     "sin(x) / x.",
-    lambda t, x, out: t * _over(x.cos() - out, x, 0.0),
 )
 binary(
     "special_zeta",
@@ -333,6 +324,7 @@ binary(
     "igamma",
     via(lambda a, x: incomplete_gamma(a, x, False)),
     promote="float",
+    numbers=False,
     derivative=(None, lambda t, x, y: t * _gamma_density(x, y)),
     doc="The regularised lower incomplete gamma function.",
 )
@@ -340,6 +332,7 @@ binary(
     "igammac",
     via(lambda a, x: incomplete_gamma(a, x, True)),
     promote="float",
+    numbers=False,
     derivative=(None, lambda t, x, y: -t * _gamma_density(x, y)),
     doc="The regularised upper incomplete gamma function.",
 )

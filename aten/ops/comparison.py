@@ -8,7 +8,8 @@ from aten import dtype as dtypes
 from aten.info import iinfo
 from aten.op import alias_of, composite, ops, registry
 from aten.ops.pointwise import binary
-from aten.promotion import TYPE_NAMES, category, number_dtype
+from aten.promotion import TYPE_NAMES, category, check_width, number_dtype
+from aten.symbolic.symint import is_symbolic
 
 
 def _bool(dtype: Any) -> Any:
@@ -88,7 +89,8 @@ def as_compared(number: Any, tensor: Any) -> Any:
     tags=["function_only"],
 )
 def isin(elements, test_elements, assume_unique, invert):
-    """Which elements are among test_elements."""
+    """Which elements are among test_elements. Of whatever layout these are, the result is row-major."""
+    _check_isin(elements, test_elements)
     if not hasattr(elements, "dtype"):
         elements = as_compared(elements, test_elements)
         test_elements = test_elements.to(elements.dtype)
@@ -104,7 +106,25 @@ def isin(elements, test_elements, assume_unique, invert):
         found = ops.eq(ops.index_select(rows, 0, at.reshape([-1])).reshape(list(elements.shape)), elements)
     else:
         found = ops.any(ops.eq(elements.unsqueeze(-1), tests), -1)
-    return ops.logical_not(found) if invert else found
+    return ops.contiguous(ops.logical_not(found) if invert else found)
+
+
+def _check_isin(elements: Any, test_elements: Any) -> None:
+    """Raises unless both are tensors or one is a number; bools and complex numbers are not compared."""
+    given = (elements, test_elements)
+    tensors = [x for x in given if hasattr(x, "dtype") and not isinstance(x, (np.ndarray, np.generic))]
+    numbers = [x for x in given if isinstance(x, (int, float, complex)) or is_symbolic(x)]
+    if not tensors or len(tensors) + len(numbers) < 2:
+        kinds = ", ".join("Tensor" if any(x is t for t in tensors) else type(x).__name__ for x in given)
+        raise TypeError(
+            f"isin() received an invalid combination of arguments - got ({kinds}), but expected one of: (Tensor elements, Tensor "
+            "test_elements), (Number element, Tensor test_elements), (Tensor elements, Number test_element)"
+        )
+    for number in numbers:
+        check_width(number)
+        if isinstance(number, (bool, complex)):
+            name = "Bool" if isinstance(number, bool) else "ComplexDouble"
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {name}")
 
 
 def _is_many(x: Any) -> bool:

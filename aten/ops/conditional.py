@@ -10,7 +10,7 @@ from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.closed import closed
 from aten.ops.pointwise import finish_pointwise, pointwise_device, pointwise_meta
-from aten.promotion import TYPE_NAMES, element, number_dtype, promote_types, result_dtype
+from aten.promotion import TYPE_NAMES, category, element, number_dtype, promote_types, result_dtype
 from aten.shapes import broadcast, pointwise_strides
 
 
@@ -62,7 +62,20 @@ def where_method(input, condition, other):
 
 
 where_.kernel(lambda out, condition, x, y: np.copyto(out, np.where(condition, x, y)))
-finish_pointwise(where_, (lambda t, condition: where_(condition, t, 0), lambda t, condition: where_(condition, 0, t)), False)
+
+
+
+def saved_condition(condition: Any) -> Any:
+    """A condition as derivatives find it: a hook of saved tensors may have cast it, where it is but a step of another function (of
+    `nansum`, say, which saves none in PyTorch)."""
+    return condition if condition.dtype is dtypes.bool else ops.ne(condition, 0)
+
+
+finish_pointwise(
+    where_,
+    (lambda t, condition: where_(saved_condition(condition), t, 0), lambda t, condition: where_(saved_condition(condition), 0, t)),
+    False,
+)
 
 
 @op(
@@ -81,6 +94,8 @@ def _clamp_dtype(x: Any, low: Any, high: Any) -> Any:
     if low is None and high is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if not x.dtype.is_complex and any(type(b) is complex for b in (low, high)):
+        if category(x.dtype) < 2:
+            raise NotImplementedError("clamp is not supported for complex types")
         raise RuntimeError("value cannot be converted to type double without overflow")
     bounds = [b for b in (low, high) if b is not None]
     dtype = result_dtype([(x.dtype, 2 if x.ndim else 1)] + [(number_dtype(b), 0) for b in bounds])
@@ -92,6 +107,7 @@ def _clamp_dtype(x: Any, low: Any, high: Any) -> Any:
 
 @clamp.special(lambda input, min, max: hasattr(min, "dtype") or hasattr(max, "dtype"))
 def _(input, min, max):
+    min, max = (_beside(*pair) for pair in ((min, max), (max, min)))
     given = [x for x in (input, min, max) if x is not None]
     if not all(hasattr(x, "dtype") for x in given):
         kinds = ["Tensor" if hasattr(x, "dtype") else type(x).__name__ for x in (min, max)]
@@ -103,6 +119,12 @@ def _(input, min, max):
         return _between(input, min, max)
     result = input if min is None else ops.maximum(input, min)
     return result if max is None else ops.minimum(result, max)
+
+
+def _beside(bound: Any, other: Any) -> Any:
+    """A number beside a bound that is a tensor of one number, as such a tensor."""
+    number = bound is not None and not hasattr(bound, "dtype")
+    return ops.full([], bound, dtype=number_dtype(bound), device=other.device) if number and other.ndim == 0 else bound
 
 
 def _between(x, low, high):

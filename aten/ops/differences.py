@@ -37,7 +37,7 @@ def diff(input, n, dim, prepend, append):
     return x
 
 
-@composite("trapezoid(Tensor y, Any x=None, *, Scalar dx=1, int dim=-1) -> Tensor", tags=["function_only"])
+@composite("trapezoid(Tensor y, Tensor? x=None, *, Scalar dx=1, int dim=-1) -> Tensor", tags=["function_only"])
 def trapezoid(y, x, dx, dim):
     """The integral along a dimension by the trapezoidal rule."""
     n = y.shape[dim]
@@ -51,6 +51,8 @@ def _trapezoids(y, x, dx, dim):
     both = ops.narrow(y, dim, 1, n - 1) + ops.narrow(y, dim, 0, n - 1)
     if x is None:
         return both * (dx / 2)
+    if x.ndim == 0:  # one place for all: there is nothing between
+        return both * (x - x) / 2
     if x.ndim == 1 and y.ndim > 1:
         x = x.reshape([-1 if d == dim % y.ndim else 1 for d in range(y.ndim)])
     along = dim if dim < 0 else dim - y.ndim

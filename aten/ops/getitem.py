@@ -132,11 +132,12 @@ def _dims_used(item: Any) -> int:
 
 
 def _bound(v: Any) -> Any:
-    if v is None or is_int(v):
+    """A bound of a slice, or its step: integers beyond 64 bits are the last of those, as where sequences are cut."""
+    if v is None or is_int(v) and type(v) is not int:
         return v
     if not hasattr(v, "__index__"):
         raise TypeError("slice indices must be integers or None or have an __index__ method")
-    return v.__index__()
+    return max(-(2**63), min(v.__index__(), 2**63 - 1))
 
 
 def _sliced(x: Any, dim: int, item: slice) -> Any:

@@ -20,7 +20,7 @@ def _polynomial(
 
     @op(
         f"special_{name}(Tensor input, Tensor n) -> Tensor",
-        tags=["library", "scalars", "function_only"],
+        tags=["library", "scalars", "function_only", "constant"],
         promote="float",
     )
     def rule(input: Any, n: Any) -> Any:

@@ -145,11 +145,15 @@ def _extended(x: Any, d: int, before: int, after: int, mode: str) -> Any:
     return ops.cat(pieces, d) if len(pieces) > 1 else pieces[0]
 
 
+_INTEGERS = {int, *(np.dtype(code).type for code in np.typecodes["AllInteger"])}
+
+
 @composite("pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor", tags=["function_only"])
 def pad(input, pad, mode, value):
     """Elements added around: constant, or by reflecting, repeating the border, or wrapping round."""
     if mode == "constant":
-        return constant_pad_nd(input, pad, 0 if value is None else value)
+        value = 0 if value is None else value
+        return constant_pad_nd(input, pad, float(value) if type(value) in _INTEGERS else value)  # a float, whatever the dtype
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value is not None and value != 0:

@@ -94,10 +94,11 @@ def unary(
     check: Callable[[str, Meta], None] | None = None,
     inplace: bool = True,
     compute: str | None = "float32",
+    constant: bool = False,
     doc: str | None = None,
 ) -> Op:
     """An elementwise op of one tensor. `kernel(x, out=)`; `result(dtype)` gives the result's dtype (default: the
-    input's).
+    input's); constant: it is not differentiated, and its results require no grad.
     """
 
     def rule(input: Meta) -> Meta:
@@ -106,7 +107,8 @@ def unary(
         return pointwise_meta(input, dtype=None if result is None else result(input.dtype))
 
     rule.__doc__ = doc or f"`{name}` of each element."
-    made = op(f"{name}(Tensor input) -> Tensor", tags=("pointwise",), promote=promote, compute=compute, native=_rule_of(name))(rule)
+    tags = ("pointwise", "constant") if constant else ("pointwise",)
+    made = op(f"{name}(Tensor input) -> Tensor", tags=tags, promote=promote, compute=compute, native=_rule_of(name))(rule)
     made.kernel(lambda out, x: kernel(x, out=out))
     return finish_pointwise(made, derivative, inplace)
 

@@ -13,8 +13,8 @@ PROMISED = {
     "attention":
         "scaled_dot_product_attention dropout_attention scaled_dot_product_attention_backward dropout_attention_backward",
     "bessel":
-        "special_modified_bessel_i1 special_bessel_j0. special_bessel_j1. special_bessel_y0. special_bessel_y1. "
-        "special_modified_bessel_k0. special_modified_bessel_k1. special_scaled_modified_bessel_k0. "
+        "special_modified_bessel_i0 special_modified_bessel_i1 special_bessel_j0. special_bessel_j1. special_bessel_y0. "
+        "special_bessel_y1. special_modified_bessel_k0. special_modified_bessel_k1. special_scaled_modified_bessel_k0. "
         "special_scaled_modified_bessel_k1. special_airy_ai. special_spherical_bessel_j0. special_zeta. igamma. igamma_. "
         "igammac. igammac_. special_gammainc=igamma. special_gammaincc=igammac.",
     "class_loss":
@@ -184,9 +184,9 @@ PROMISED = {
         "renorm. renorm_. vander polygamma mvlgamma. mvlgamma_. i0. i0_. special_i0e. special_i1. special_i1e. "
         "special_digamma=digamma. special_psi=digamma. special_erf=erf. special_erfc=erfc. special_erfinv=erfinv. "
         "special_exp2=exp2. special_expit=sigmoid. special_expm1=expm1. special_gammaln=lgamma. special_i0=i0. "
-        "special_modified_bessel_i0=i0. special_log1p=log1p. special_log_softmax=log_softmax. special_softmax=softmax. "
-        "special_logit=logit. special_logsumexp=logsumexp. special_multigammaln=mvlgamma. special_polygamma=polygamma "
-        "special_round=round. special_sinc=sinc. special_xlogy=xlogy. special_entr entr_core frexp.",
+        "special_log1p=log1p. special_log_softmax=log_softmax. special_softmax=softmax. special_logit=logit. "
+        "special_logsumexp=logsumexp. special_multigammaln=mvlgamma. special_polygamma=polygamma special_round=round. "
+        "special_sinc=sinc. special_xlogy=xlogy. special_entr entr_core frexp.",
     "strided_gradient":
         "as_strided_backward",
     "take":
@@ -197,7 +197,7 @@ PROMISED = {
     "variance":
         "var. var_of_too_few var_mean. std. std_mean",
     "vector_norms":
-        "linalg_vector_norm norm. dist.",
+        "power_norm linalg_vector_norm norm. dist.",
     "window":
         "signal_hann signal_hamming signal_general_hamming signal_general_cosine signal_blackman signal_nuttall "
         "signal_bartlett signal_cosine signal_exponential signal_gaussian signal_kaiser hann_window hamming_window "

@@ -14,6 +14,7 @@ from aten import dtype as dtypes
 from aten.laid_out import laid_out_as
 from aten.meta import Meta, dense_strides
 from aten.op import composite, inplace_of, op, ops, registry
+from aten.ops.conditional import saved_condition
 from aten.ops.creation import CPU, check_sizes, finish, laid_out
 from aten.ops.pointwise import pointwise_meta
 from aten.ops.random_ends import check_integers, check_uniform
@@ -439,7 +440,7 @@ def _(input, p, seed, offset):
     return tuple([laid_out_as(x, dense_strides(Meta.of(input))) for x in (made, keep)])
 
 
-dropout_kept.vjp(lambda g, p, kept: ops.where(kept, g[0] * (1 / (1 - p)), 0))
+dropout_kept.vjp(lambda g, p, kept: ops.where(saved_condition(kept), g[0] * (1 / (1 - p)), 0))
 dropout_philox.recorded_fn = lambda input, p, seed, offset: dropout_kept(input, p, seed, offset)[0]
 
 

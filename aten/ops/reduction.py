@@ -207,8 +207,6 @@ def _extreme(name: str, ufunc: Any) -> Op:
     @rule.vjp
     def _(g, input, dim, keepdim, out):
         """Equal extremes share the gradient evenly."""
-        if not dim:
-            return g
         chosen = ops.eq(input, keep(out, dim, keepdim))
         share = keep(g, dim, keepdim) / sum(chosen, dim, True)
         return ops.where(chosen, share, share * 0)  # NaN equals nothing: then the share is infinite, and all are NaN
@@ -396,7 +394,7 @@ def _max_or_min(name: str) -> None:
                     f"reduction dim "
                     "with the 'dim' argument."
                 )
-            recorded = input.requires_grad and input.ndim and category(input.dtype) == 2
+            recorded = input.requires_grad and category(input.dtype) == 2
             return of_all(input) if recorded else full(input, [], False)
         values, indices = along(input, dim, keepdim)
         return _return_type(name)((values, indices))
@@ -496,10 +494,22 @@ def _(tangents, input, dim, keepdim, out):
 logsumexp.batch_fn = batch_dims(logsumexp)
 
 
-def root(v: Any) -> Any:
-    """sqrt with gradient 0 (not NaN) at 0."""
-    where, zero = ops.where, ops.eq(v, 0)
-    return where(zero, v, where(zero, 1.0, v).sqrt())
+@op("root(Tensor input) -> Tensor", tags=["fused", "function_only", "hidden"])
+def root(input: Meta) -> Meta:
+    """sqrt with gradient 0 (not NaN) at 0. Saves its result alone: no mask that a hook of saved tensors could cast."""
+    return input.like()
+
+
+root.decompose(lambda input: input.sqrt())
+
+
+@root.vjp
+def _(g, out):
+    zero = ops.eq(out, 0)
+    return ops.where(zero, 0.0, g / (2 * ops.where(zero, 1.0, out)))  # (divided by no 0: second derivatives are no NaN)
+
+
+root.batch_fn = lambda size, dims, x: (root(x), dims[0])
 
 
 __all__ = ["amax", "amin", "axes_of", "count", "keep", "mean", "reduced", "root", "spread", "sum"]

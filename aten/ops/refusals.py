@@ -52,9 +52,10 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
     (
         "H",
         NotImplementedError,
-        "special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 "
-        "special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1 special_scaled_modified_bessel_k0 "
-        "special_scaled_modified_bessel_k1 special_spherical_bessel_j0 special_zeta special_erfcx special_ndtri "
+        "special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_log_ndtr "
+        "special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1 "
+        "special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 special_spherical_bessel_j0 special_zeta "
+        "special_erfcx special_ndtri "
         "special_hermite_polynomial_h special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p "
         f"{_POLYNOMIALS} multi_margin_loss multilabel_margin_loss",
     ),

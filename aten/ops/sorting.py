@@ -367,8 +367,12 @@ def searchsorted(sorted_sequence: Meta, input: Meta, out_int32: bool, right: boo
 
 @searchsorted.normal
 def _(sorted_sequence, input, out_int32, right, side, sorter):
+    if sorted_sequence.ndim == 0:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
     if not hasattr(input, "dtype"):
         input = as_compared(input, sorted_sequence)
+    elif isinstance(input, np.ndarray):
+        raise TypeError("searchsorted() received an invalid combination of arguments - got (Tensor, numpy.ndarray)")
     if side is not None:
         if side not in ("left", "right"):
             raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")

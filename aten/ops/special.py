@@ -497,7 +497,6 @@ for _name, _target in (
     ("expm1", "expm1"),
     ("gammaln", "lgamma"),
     ("i0", "i0"),
-    ("modified_bessel_i0", "i0"),
     ("log1p", "log1p"),
     ("log_softmax", "log_softmax"),
     ("softmax", "softmax"),

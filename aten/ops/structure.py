@@ -9,7 +9,7 @@ import numpy as np
 
 from aten.arrays import as_number
 from aten.devices import same
-from aten.meta import Meta, exceeds, known_equal
+from aten.meta import Meta, dense_strides, exceeds, known_equal
 from aten.op import alias_of, inplace_of, op, ops
 from aten.ops.batching import batch_dims, materialize, to_front
 from aten.ops.formats import in_format
@@ -125,7 +125,7 @@ flip.jvp(lambda tangents, input, dims, out: flip(tangents[0], dims))
 flip.batch_fn = batch_dims(flip)
 
 
-@op("roll(Tensor input, int[1] shifts, int[1] dims=()) -> Tensor", tags=["structure"], native="structure")
+@op("roll(Tensor input, int[1] shifts, int[1]? dims=()) -> Tensor", tags=["structure"], native="structure")
 def roll(input: Meta, shifts: list[Any], dims: list[int]) -> Meta:
     """Elements moved along dims, the last ones coming in at the front."""
     return input.like(sizes=input.sizes, strides=in_format(input.sizes, input))
@@ -134,7 +134,7 @@ def roll(input: Meta, shifts: list[Any], dims: list[int]) -> Meta:
 @roll.special(lambda input, shifts, dims: not dims)
 def _(input, shifts, dims):
     if len(shifts) != 1:
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims or ())}")
     if input.ndim == 0:
         return ops.clone(input)
     return roll(ops.reshape(input, [-1]), shifts, [0]).reshape(list(input.shape))
@@ -180,7 +180,15 @@ def constant_pad_nd(input: Meta, pad: list[Any], value: Any) -> Meta:
                 f"resulted in a "
                 f"negative output size, which is invalid. Check dimension {d} of your input."
             )
+    if all(type(p) is int and p <= 0 for p in pad):  # (then it is a copy of a part, whose layout stays)
+        return input.like(sizes=sizes, strides=dense_strides(input.like(sizes=sizes, strides=input.strides)))
     return input.like(sizes=sizes, strides=in_format(sizes, input))
+
+
+@constant_pad_nd.normal
+def _(input, pad, value):
+    real = type(value) is complex and value.imag == 0 and not input.dtype.is_complex
+    return input, pad, value.real if real else value
 
 
 @constant_pad_nd.kernel

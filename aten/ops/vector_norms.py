@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from aten.later import later
-from aten.op import composite, ops
-from aten.ops.reduction import largest_size, root, smallest_size, sum
-from aten.promotion import TYPE_NAMES, category, promote_types
+from aten.meta import Meta
+from aten.op import composite, op, ops
+from aten.ops.batching import batch_dims
+from aten.ops.reduction import keep, largest_size, reduced, smallest_size, sum
+from aten.promotion import TYPE_NAMES, category, promote_types, to_real
 from aten.shapes import check_dims, is_empty, is_int, wrap_dims
 
 
@@ -22,32 +24,64 @@ def _check_identity(x: Any, p: Any, dim: Any, dims: list[int]) -> None:
 
 def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
     """The p-norm of the elements along `dim`; gradients are 0 where the norm is."""
+    if isinstance(p, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     dims = wrap_dims(dim, x.ndim)
     if p < 0 or p == float("inf"):
         _check_identity(x, p, dim, dims)
     if p == 0:
         return sum(ops.where(ops.eq(x, 0), x.abs(), 1.0), dims or None, keepdim)
-    size = x.abs()
-    if p == float("inf"):
-        return largest_size(x, dims, keepdim) if dims else size
-    if p == -float("inf"):
-        return smallest_size(x, dims, keepdim) if dims else size
     if not dims:
-        return size
+        return x.abs()
+    if p == float("inf"):
+        return largest_size(x, dims, keepdim)
+    if p == -float("inf"):
+        return smallest_size(x, dims, keepdim)
     if p == 1:
-        return sum(size, dims, keepdim)
+        return sum(x.abs(), dims, keepdim)
+    return power_norm(x, dims, p, keepdim)
+
+
+@op("power_norm(Tensor input, int[] dim, Scalar p, bool keepdim) -> Tensor", tags=["reduction", "fused", "function_only", "hidden"])
+def power_norm(input: Meta, dim: list[int], p: Any, keepdim: bool) -> Meta:
+    """The norm of an order p that is neither 1 nor infinite. It saves its argument and result, as PyTorch's do: two tensors of
+    the argument's dtype, whatever hooks of saved tensors make of them."""
+    return reduced(input, dim, keepdim, to_real(input.dtype))
+
+
+@power_norm.decompose
+def _(x, dims, p, keepdim):
     if p == 2:
-        squares = ops.square(ops.real(x)) + ops.square(ops.imag(x)) if x.dtype.is_complex else x * x  # of size, 0 has no slope
-        return root(sum(squares, dims, keepdim))
-    where = ops.where
-    if p < 1:  # the derivative of a power at 0 is infinite: zeros get none
-        nothing = ops.eq(size, 0)
-        total = sum(where(nothing, 0.0 if p > 0 else 1.0, where(nothing, 1.0, size) ** p), dims, keepdim)
-    else:
-        total = sum(size**p, dims, keepdim)
-    zero = ops.eq(total, 0)
-    norm = where(zero, 0.0 if p > 0 else float("inf"), where(zero, 1.0, total) ** (1 / p))
-    return where(ops.any(nothing, dims, keepdim) & ops.eq(total, total), 0.0, norm) if p <= 0 else norm  # (a NaN stays)
+        squares = ops.square(ops.real(x)) + ops.square(ops.imag(x)) if x.dtype.is_complex else x * x
+        return sum(squares, dims, keepdim).sqrt()
+    where, size = ops.where, x.abs()
+    if p > 0:
+        return sum(size**p, dims, keepdim) ** (1 / p)
+    nothing = ops.eq(size, 0)
+    total = sum(where(nothing, 1.0, where(nothing, 1.0, size) ** p), dims, keepdim)
+    return where(ops.any(nothing, dims, keepdim) & ops.eq(total, total), 0.0, total ** (1 / p))  # (a NaN stays)
+
+
+@power_norm.vjp
+def _(g, input, dim, p, keepdim, out):
+    """0 where the norm is, and for zeros of orders below 1, whose slope is infinite. Nothing is divided by 0, so that second
+    derivatives are no NaN either (between 1 and 2 those of zeros are infinite)."""
+    where, norm, g = ops.where, keep(out, dim, keepdim), keep(g, dim, keepdim)
+    zero = ops.eq(norm, 0)
+    norm = where(zero, 1.0, norm)
+    if p == 2:
+        return input * where(zero, 0.0, g / norm)
+    size = input.abs()
+    if p > 2:
+        return input * size ** (p - 2) * where(zero, 0.0, g / norm ** (p - 1))
+    if p > 1:
+        return ops.sgn(input) * size ** (p - 1) * where(zero, 0.0, g / norm ** (p - 1))
+    nothing = ops.eq(size, 0)
+    power = where(nothing, 0.0, where(nothing, 1.0, size) ** (p - 1))
+    return ops.sgn(input) * power * where(zero, 0.0, g * norm ** (1 - p))
+
+
+power_norm.batch_fn = batch_dims(power_norm)
 
 
 def _check_wider(dtype: Any, asked: Any) -> None:

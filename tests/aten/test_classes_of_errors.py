@@ -1,5 +1,6 @@
 """Of which class the errors are that refuse arguments of another kind. (Asked of PyTorch 2.13.)"""
 
+import numpy as np
 import pytest
 
 import weft
@@ -38,6 +39,29 @@ REFUSED = [
     (TypeError, lambda: weft.nn.Linear(2, 2).to(memory_format=3)),
     (ValueError, lambda: F.local_response_norm(weft.ones(2, 3), 2)),
     (RuntimeError, lambda: F.local_response_norm(weft.ones(2, 3, 4), 0)),
+    (NotImplementedError, lambda: INTEGERS.clamp(min=1j)),
+    (RuntimeError, lambda: X.norm(1j)),
+    (TypeError, lambda: weft.cat((None,))),
+    (TypeError, lambda: weft.stack([X, None])),
+    (TypeError, lambda: weft.meshgrid(None, X)),
+    (TypeError, lambda: weft.block_diag(None, X)),
+    (TypeError, lambda: weft.column_stack((None,))),
+    (TypeError, lambda: weft.trapezoid(X, "a")),
+    (TypeError, lambda: weft.trapezoid(X, 3)),
+    (TypeError, lambda: F.embedding(INTEGERS, None)),
+    (TypeError, lambda: F.embedding(INTEGERS, [1])),
+    (RuntimeError, lambda: weft.searchsorted(weft.tensor(1.0), X)),
+    (TypeError, lambda: weft.searchsorted(X, np.ones(2))),
+    (TypeError, lambda: weft.isin(np.ones(2), X)),
+    (ValueError, lambda: X.sum(2**70)),
+    (ValueError, lambda: X.cumsum(2**70)),
+    (ValueError, lambda: weft.tril(weft.ones(2, 2), 2**70)),
+    (ValueError, lambda: weft.randperm(2**70)),
+    (TypeError, lambda: X.sum((2**70,))),
+    (TypeError, lambda: X.reshape(1, 2**70)),
+    (TypeError, lambda: weft.zeros((2**70, 1))),
+    (ValueError, lambda: weft.ones(2, dtype=weft.uint64).__setitem__(0, 2**63)),
+    (ValueError, lambda: weft.ones(2).__setitem__(0, 2**63)),
 ]
 
 
@@ -52,3 +76,15 @@ def test_what_is_taken_for_a_bound_or_a_format():
     assert X.clamp(min=weft.tensor(2.0)).tolist() == X.clamp(min=2, max=None).tolist() == [2, 2, 2]
     assert weft.zeros(3).fill_(weft.tensor(2)).tolist() == [2, 2, 2]
     assert X.to(memory_format=weft.preserve_format).tolist() == X.clone(memory_format=None).tolist() == [1, 1, 1]
+
+
+def test_forms_that_are_taken():
+    x = weft.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert x.clamp(weft.tensor(2.0), 3.5).tolist() == [[2, 2], [3, 3.5]]
+    assert x.clamp(1.5, weft.tensor(3)).tolist() == [[1.5, 2], [3, 3]]
+    assert x.long().clamp(weft.tensor(2), 3.5).dtype is weft.float32
+    assert weft.roll(x, 1, None).tolist() == weft.roll(x, 1).tolist() == [[4, 1], [2, 3]]
+    assert weft.trapezoid(weft.tensor([1.0, 2.0]), weft.tensor(1.0)).item() == 0
+    assert x[: 2**70].tolist() == x[-(2**70) :].tolist() == x.tolist() and x[2**70 :].shape == (0, 2)
+    assert x[None, [0, 1], None].shape == (1, 2, 1, 2)
+    assert x.index_put((weft.tensor([0]),), weft.tensor(7.0)).tolist() == [[7, 7], [3, 4]]

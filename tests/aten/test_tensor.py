@@ -33,7 +33,7 @@ def test_a_given_dtype_wins():
 @pytest.mark.parametrize("data, error, message", [
     ([[1, 2], [3]], ValueError, "expected sequence of length 2 at dim 1"),
     ("text", TypeError, "invalid data type 'str'"),
-    ([2**70], RuntimeError, "Overflow"),
+    ([2**70], ValueError, "Overflow"),
     ([[1, 2], 3], TypeError, "expected a sequence"),
     ([object()], RuntimeError, "Could not infer dtype of object"),
     ([3, None], RuntimeError, "Could not infer dtype of NoneType"),

@@ -80,3 +80,15 @@ def test_differences_do_not_see_the_element_between():
     x = weft.tensor([1.0, NAN, 3.0, 7.0])
     same(weft.gradient(x)[0].tolist(), [NAN, 1.0, NAN, 4.0])
     same(weft.gradient(x, spacing=2.0)[0].tolist(), [NAN, 0.5, NAN, 2.0])
+
+
+def test_the_extreme_of_one_nan():
+    """amin, amax and aminmax of a NaN alone have a derivative of NaN, as of several elements; max, median and sort have 1."""
+    x = weft.tensor(float("nan"), requires_grad=True)
+    slope = lambda y: weft.autograd.grad(y, x)[0].item()
+    for y in (x.amin(), x.amax(0), x.amin(-1, True), weft.aminmax(x)[0], weft.aminmax(x, dim=0)[1]):
+        assert math.isnan(slope(y))
+    for y in (x.max(), x.min(), x.max(0)[0], x.median(), x.nanmedian(), x.sort()[0]):
+        assert slope(y) == 1
+    three = weft.tensor(3.0, requires_grad=True)
+    assert weft.autograd.grad(three.amax(), three)[0].item() == 1

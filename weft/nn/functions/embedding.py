@@ -88,6 +88,8 @@ def embedding(
         given = {"padding_idx": padding_idx, "max_norm": max_norm, "norm_type": norm_type}
         given |= {"scale_grad_by_freq": scale_grad_by_freq, "sparse": sparse}
         return handle_torch_function(embedding, (input, weight), input, weight, **given)
+    if not hasattr(weight, "ndim"):
+        raise TypeError(f"embedding(): argument 'weight' (position 1) must be Tensor, not {type(weight).__name__}")
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     padding_idx = _row(padding_idx, weight.shape[0], "Padding_idx must be within num_embeddings", AssertionError)

@@ -55,7 +55,7 @@ def _(x, dims, p, keepdim):
         squares = ops.square(ops.real(x)) + ops.square(ops.imag(x)) if x.dtype.is_complex else x * x
         return sum(squares, dims, keepdim).sqrt()
     where, size = ops.where, x.abs()
-    if p > 0:
+    if not p < 0:  # (of order NaN all is NaN)
         return sum(size**p, dims, keepdim) ** (1 / p)
     nothing = ops.eq(size, 0)
     total = sum(where(nothing, 1.0, where(nothing, 1.0, size) ** p), dims, keepdim)

@@ -315,6 +315,7 @@ def alias_of(name: str, target: Op) -> Op:
 _NODES = {  # where PyTorch's op, or its own derivative of it, has another name
     "row_major": "Clone", "cast": "ToCopy", "copy": "CopyBackwards", "max_dim": "Max", "min_dim": "Min", "square": "Pow",
     "layer_norm": "NativeLayerNorm", "clamp": "ClampBackward1", "chunk": "Split",
+    "power_norm": "LinalgVectorNorm", "root": "Sqrt",
 }  # fmt: skip
 
 

@@ -254,7 +254,7 @@ def allocate(meta: Meta) -> Tensor:
     return _native.empty(meta.sizes, meta.dtype, meta.device, meta.strides)
 
 
-_CUT = frozenset({"detach", "bitcast"})  # views that are cut from the history of their memory
+CUT = frozenset({"detach", "bitcast"})  # views that are cut from the history of their memory
 
 
 def run(op: Op, args: tuple[Any, ...]) -> Any:
@@ -267,7 +267,7 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
         meta = result_meta(op, args)
         if op.name == "data_of":
             return args[0].data
-        if op.name in _CUT:
+        if op.name in CUT:
             return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, None, (), meta.dtype)
         return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, op, args[1:], meta.dtype)
     away = devices.elsewhere(args, op)

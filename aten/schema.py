@@ -225,12 +225,12 @@ class Param:
     def _accept_list(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
             # (What it holds, as PyTorch reads it: an `__iter__` of its class is not asked.)
-            held = tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value)
+            held = list(tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value))
             may_lack = self.type == "LongTensor"  # (an index of each dim, or none)
             try:
                 items = [None if item is None and may_lack else self.accept_one(item) for item in held]
             except ValueError as error:  # an integer of more than 64 bits
-                place = next(i for i, item in enumerate(value, 1) if type(item) is int and not -(2**63) <= item < 2**64)
+                place = next(i for i, item in enumerate(held, 1) if type(item) is int and not -(2**63) <= item < 2**64)
                 text = f"argument '{self.name}' failed to unpack the object at pos {place} with error \"{error}\""
                 raise TypeError(text) from None
             return NotImplemented if any(item is NotImplemented for item in items) else items

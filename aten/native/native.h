@@ -144,7 +144,7 @@ PyObject *from_dlpack(PyObject *, PyObject *object);
 PyObject *tensor_item(PyObject *self, PyObject *);
 PyObject *tensor_tolist(PyObject *self, PyObject *);
 PyObject *read_scalar(const char *p, int dtype);                 // Python number of one element
-PyObject *tensor_of_numbers(PyObject *, PyObject *args);  // literals.cpp
+PyObject *tensor_of_numbers(PyObject *, PyObject *args);         // literals.cpp
 bool write_scalar(char *p, int dtype, PyObject *value);          // false with an exception set
 bool write_element(char *p, int dtype, PyObject *value, bool alone = false);  // the same; what is finite must stay so, but for narrow floats of a tensor of one
 int tensor_bool(PyObject *self);
@@ -217,9 +217,9 @@ int refuse_view(WeftTensor *view, bool indirect);
 int check_inplace(WeftTensor *t);
 int check_fill(WeftTensor *t);      // of one value, which elements may share
 int check_relayout(WeftTensor *t);  // of the layout alone
-// RuntimeError where what is read for a write shares a part of its target's memory, or shows it in another order.
 bool has_sizes(const WeftTensor *t, int ndim, const int64_t *sizes);
 bool overlaps(const WeftTensor *target, const WeftTensor *t);  // shares memory with it without being exactly it; false of NULL
+// RuntimeError where what is read for a write shares a part of its target's memory, or shows it in another order.
 int check_overlap(const WeftTensor *target, const WeftTensor *t, bool apart = false);  // apart: nor may it be all of the memory
 WeftTensor *root_of(WeftTensor *t);  // the tensor that `t` is in the end a view of; itself if it is none
 

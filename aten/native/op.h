@@ -35,11 +35,11 @@ struct NativeOp {
   Binder *binder;                // owned; NULL: not compiled yet
   PyObject *node_name;           // owned "AddBackward"; NULL: not differentiable here
   PyObject *display;             // owned str, for counting
+  PyObject *functional;          // owned; of an op in place, the op whose result it writes, where that is all it does; or NULL
   std::vector<Plan> *plans;
   int64_t python_calls;          // calls that entered Python
   char replays;                  // whether calls that no rule takes may be replayed (replay.h)
   char promised;                 // whether it is not loaded yet: asking it for anything loads it (aten/ops/on_demand.py)
-  PyObject *functional;          // owned; of an op in place, the op whose result it writes, where that is all it does; or NULL
   char out_in_python;            // whether calls with `out=` are left to the general path (random numbers would be drawn twice)
   char autocast;                 // for which types of device aten.autocast has a policy, 1 CPU, 2 CUDA: where it is on, Python decides
 };

@@ -480,9 +480,7 @@ def combinations(input, r, with_replacement):
         return input.new_empty([0])
     n = int(input.shape[0])
     rows = math.comb(n + r - 1 if with_replacement else n, r)
-    if rows * r >= 2**63:
-        raise MemoryError(f"combinations: cannot allocate {rows} rows")
-    ops.new_empty(input, [rows, r], dtype=dtypes.int64)  # (there is memory for so many, or that is said at once)
+    ops.new_empty(input, [min(rows * r, 2**63 - 1)], dtype=dtypes.int64)  # (there is memory for so many, or that is said at once)
     chosen = _int_tensor(_choices(n, rows, r, 0 if with_replacement else 1), input.device)
     return ops.reshape(ops.index_select(input, 0, ops.reshape(chosen, [rows * r])), [rows, r])
 

@@ -18,7 +18,7 @@ from aten.meta import Meta, shows_twice
 from aten.op import Op
 from aten.symbolic.unknown import unknown_number
 
-CUT = ("detach", "bitcast", "data_of")  # views that are cut from the history of their memory
+CUT = dispatch.CUT | {"data_of"}  # (the last from that of one transform alone)
 
 
 class TracerSize(tuple):

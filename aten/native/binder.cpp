@@ -154,8 +154,8 @@ bool Call::bind_other(PyObject *const *given, Py_ssize_t n, PyObject *names) {
 }
 
 // -------------------------------------------------------------------------------------------------- targets
-PyObject *Call::room(int dtype, int ndim, const int64_t *sizes) const {
-  if (!target || WEFT_DTYPE(target) != dtype || !has_sizes(target, ndim, sizes)) return nullptr;
+PyObject *Call::room_there(int dtype, int ndim, const int64_t *sizes) const {
+  if (WEFT_DTYPE(target) != dtype || !has_sizes(target, ndim, sizes)) return nullptr;
   for (int i = 0; i < binder->n; i++) {
     PyObject *given = args[i].kind == Arg::OBJECT ? args[i].object : nullptr;
     if (given && overlaps(target, weft::plain(given))) return nullptr;

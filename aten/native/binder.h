@@ -160,7 +160,9 @@ struct Call {
 
   // What is to be written into, where a result of this dtype and these sizes can be written there element by element: no argument
   // shares memory with it in another order. Else NULL.
-  PyObject *room(int dtype, int ndim, const int64_t *sizes) const;
+  PyObject *room(int dtype, int ndim, const int64_t *sizes) const {
+    return __builtin_expect(target != nullptr, 0) ? room_there(dtype, ndim, sizes) : nullptr;
+  }
   // Whether argument i is what is written into, and no other shares memory with it.
   bool writes_into(int i) const;
 
@@ -179,6 +181,7 @@ struct Call {
   static constexpr int kRoom = 4 * WEFT_MAX_NDIM;
   int used_;
   int64_t room_[kRoom];
+  PyObject *room_there(int dtype, int ndim, const int64_t *sizes) const;
   bool has_history() const;
   bool record_all(PyObject *const *outputs, int n);
   bool bind_other(PyObject *const *given, Py_ssize_t n, PyObject *names);

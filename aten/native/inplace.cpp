@@ -132,13 +132,6 @@ int check_overlap(const WeftTensor *target, const WeftTensor *t, bool apart) {
                 "Please clone() the tensor before performing the operation.");
 }
 
-bool has_sizes(const WeftTensor *t, int ndim, const int64_t *sizes) {
-  if (WEFT_NDIM(t) != ndim) return false;
-  for (int d = 0; d < ndim; d++)
-    if (t->sizes[d] != sizes[d]) return false;
-  return true;
-}
-
 // Whether `t` shares memory with the target without being exactly it.
 bool overlaps(const WeftTensor *target, const WeftTensor *t) {
   if (!t || t->storage != target->storage || t == target) return false;

@@ -217,7 +217,12 @@ int refuse_view(WeftTensor *view, bool indirect);
 int check_inplace(WeftTensor *t);
 int check_fill(WeftTensor *t);      // of one value, which elements may share
 int check_relayout(WeftTensor *t);  // of the layout alone
-bool has_sizes(const WeftTensor *t, int ndim, const int64_t *sizes);
+inline bool has_sizes(const WeftTensor *t, int ndim, const int64_t *sizes) {
+  if (WEFT_NDIM(t) != ndim) return false;
+  for (int d = 0; d < ndim; d++)
+    if (t->sizes[d] != sizes[d]) return false;
+  return true;
+}
 bool overlaps(const WeftTensor *target, const WeftTensor *t);  // shares memory with it without being exactly it; false of NULL
 // RuntimeError where what is read for a write shares a part of its target's memory, or shows it in another order.
 int check_overlap(const WeftTensor *target, const WeftTensor *t, bool apart = false);  // apart: nor may it be all of the memory

@@ -4,10 +4,14 @@ A call that no native rule takes goes through its definition, promotion, shape r
 from its arguments but for the elements of tensors, so the calls of a kind are traced once: ops that have native rules (or
 that record what they do themselves) stay as they are, kernels get results of known layouts, and what does not depend on the
 tensors is computed once. A definition that asks for elements, warns or writes its arguments is not replayed.
+
+Of a call with history (which of its tensors require grad is part of its kind) the steps record what the definition would record:
+an op that has a native rule itself, of kernels and of what stands for an op with a derivative a step after them.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,15 +21,18 @@ import numpy as np
 from aten import _native, arrays, dispatch, pytree
 from aten import dtype as dtypes
 from aten._native import Tensor
+from aten.autograd.record import record
+from aten.derivative import is_lost
 from aten.dtype import device
 from aten.errors import DataDependentError
 from aten.fx.graph import Graph
 from aten.fx.node import Node, map_arg, may_raise
+from aten.dispatch import needs_of
 from aten.learners import NEVER, whole
 from aten.meta import Meta
 from aten.op import Op
 from aten.transforms.trace import TraceLevel
-from aten.transforms.tracer import meta_of_call, opened
+from aten.transforms.tracer import meta_of_call, opened, public
 
 _CPU = device("cpu")
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError, AssertionError, DataDependentError)
@@ -51,9 +58,17 @@ class _Later(int):
 
 
 class _Recorder(TraceLevel):
-    """Records what a call of `top` does as ops that native code can call."""
+    """Records what a call of `top` does as ops that native code can call.
 
-    top: Any = None
+    needing: the values that require grad. recorded: which core arguments want a gradient of the Nodes that the call makes; None of
+    an op that sees to it itself.
+    """
+
+    def __init__(self, graph: Graph, top: Any):
+        super().__init__(graph)
+        self.top = top
+        self.needing: set[Node] = set()
+        self.recorded: dict[Node, tuple[Any, ...] | None] = {}
 
     def handle(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if op in whole and any(self.own(a) and (op is not self.top or self.payload_of(a).op != "placeholder") for a in args):
@@ -67,7 +82,33 @@ class _Recorder(TraceLevel):
         positional, keywords = op.split(tuple([self.payload_of(a) for a in args]))
         if type(meta) is not Meta:
             raise _NoProgram
-        return self.make(self.graph.create_node("call_function", op, positional, keywords, None, meta), meta)
+        node = self.graph.create_node("call_function", op, positional, keywords, None, meta)
+        made = self.make(node, meta)
+        if _native.is_grad_enabled() and any(t.requires_grad for t in _tensors(args)):
+            self.recorded[node] = None
+            if meta.dtype.is_floating_point or meta.dtype.is_complex:
+                self.needing.add(node)
+                self.leaf(made)
+        return made
+
+    def record(self, op: Op, args: tuple[Any, ...], result: Any) -> None:
+        super().record(op, args, result)
+        needs = needs_of(op, args, self.takes)
+        if needs is None or (op.vjp_fn is None and not is_lost(op, result)):
+            return
+        results = result if type(result) is tuple else (result,)
+        self.needing.update(r.payload for r in results if r.requires_grad)
+        self.recorded[results[0].payload.args[0] if type(result) is tuple else result.payload] = needs
+
+    def assign(self, target: Any, result: Any) -> None:
+        if target.requires_grad or result.requires_grad:
+            raise _NoProgram  # the history of what is written is kept by eager code alone
+        super().assign(target, result)
+
+    def call_function(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], asked: tuple[Any, ...], place: int) -> Any:
+        if any(t.requires_grad for t in _tensors(args)):
+            raise _NoProgram
+        return NotImplemented
 
     def payload_of(self, a: Any) -> Any:
         return a.node if type(a) is _Later else super().payload_of(a)
@@ -82,20 +123,61 @@ class _Recorder(TraceLevel):
                 numbers.append(_Later(0))
                 numbers[i].node = self.graph.create_node("call_function", operator.getitem, (node, i), None, None, None)
             return tuple(numbers)
+        needs = needs_of(op, args, self.takes) if _native.is_grad_enabled() else None
+        if needs is not None and op.recorded_fn is not None:
+            with opened(self):
+                return op.recorded_fn(*args)
         if op.kernel_fn is None and op.decompose_fn is not None and op.anywhere_fn is None:
+            if needs is not None and op.vjp_fn is not None:
+                return public(op, self._made_apart(op, args))
             with opened(self):
                 return op.decompose_fn(*args)
         return super().process(op, args)
 
+    def _made_apart(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """The result of an op's decomposition, of which only the op is recorded."""
+        before = _native.set_grad_enabled(False)
+        try:
+            with opened(self):
+                result = op.decompose_fn(*args)
+        finally:
+            _native.set_grad_enabled(before)
+        results = result if type(result) is tuple else (result,)
+        values = [self.payload_of(r) for r in results if self.own(r)]
+        if len(values) != len(results) or any(v.op != "call_function" for v in values):
+            raise _NoProgram
+        metas = tuple([r.meta for r in results])
+        given = (op, *map(self.payload_of, args), tuple(values) if type(result) is tuple else values[0])
+        meta: Any = metas if type(result) is tuple else metas[0]
+        node = self.graph.create_node("call_function", _recorded, given, {}, None, meta)
+        if type(result) is tuple:
+            items = [self.graph.create_node("call_function", operator.getitem, (node, i), None, None, m) for i, m in enumerate(metas)]
+            result = tuple(map(self.make, items, metas))
+        else:
+            result = self.make(node, meta)
+        self.record(op, args, result)
+        return result
 
-def _traced(top: Any, function: Callable[[Sequence[Any]], Any], tensors: Sequence[Tensor]) -> tuple[Graph, Any]:
-    """The graph of function(tensors) and its result, in Nodes."""
+
+def _recorded(op: Op, *values: Any) -> Any:
+    """The last of the values, results of steps that recorded nothing, as those of the op with the others as arguments."""
+    return values[-1]
+
+
+def _record(op: Op, needs: tuple[Any, ...], *values: Any) -> Any:
+    record(op, values[:-1], values[-1], needs)
+    return values[-1]
+
+
+def _traced(top: Any, function: Callable[[Sequence[Any]], Any], tensors: Sequence[Tensor]) -> tuple[_Recorder, Any]:
+    """function(tensors), recorded, and its result, in Nodes."""
     graph = Graph()
-    level = _Recorder(graph)
-    level.top = top
-    inputs = [level.placeholder(f"arg{i}", Meta.of(t)) for i, t in enumerate(tensors)]
+    level = _Recorder(graph, top)
+    recording = _native.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    inputs = [level.placeholder(f"arg{i}", Meta.of(t.detach()), recording and t.requires_grad) for i, t in enumerate(tensors)]
+    level.needing.update(t.payload for t in inputs if t.requires_grad)
     _native.asked_for_tracer()
-    before = _native.set_grad_enabled(False)
+    before = _native.set_grad_enabled(recording)
     try:
         with opened(level):
             result = function(inputs)
@@ -113,15 +195,16 @@ def _traced(top: Any, function: Callable[[Sequence[Any]], Any], tensors: Sequenc
     if any(may_raise(node) and not node.users for node in graph.nodes):  # a check: a program has but what its result is made of
         raise _NoProgram
     graph.eliminate_dead_code()
-    return graph, result
+    return level, result
 
 
 def _leaver(level: _Recorder) -> Callable[[Any], Any]:
     def leave(value: Any) -> Any:
         if isinstance(value, Tensor):
-            if value.requires_grad:
+            payload = level.payload_of(value)
+            if value.requires_grad and payload not in level.needing:  # it was told to
                 raise _NoProgram
-            return level.payload_of(value)
+            return payload
         if type(value) in (list, tuple):
             return type(value)(map(leave, value))
         if isinstance(value, tuple) and hasattr(value, "_make"):
@@ -140,10 +223,10 @@ def _nodes_of(value: Any) -> Any:
 
 
 class _Writer:
-    """The steps of a graph."""
+    """The steps of what was recorded."""
 
-    def __init__(self, graph: Graph, n_inputs: int, owner: Any):
-        self.graph, self.owner = graph, owner
+    def __init__(self, level: _Recorder, n_inputs: int, owner: Any):
+        self.graph, self.needing, self.recorded, self.owner = level.graph, level.needing, level.recorded, owner
         self.slots: dict[Node, int] = {}
         self.constants: dict[Node, Any] = {}
         self.steps: list[list[Any]] = []
@@ -160,36 +243,82 @@ class _Writer:
         return 1, value
 
     def add(
-        self, node: Node, kind: int, function: Any, names: Any, operands: list[Any], layouts: Any, several: bool, item: int
-    ) -> None:
+        self, node: Node, kind: int, function: Any, operands: list[Any], layouts: Any = (), several: bool = False, *, item: int = 0,
+        names: Any = None, apart: bool = False,
+    ) -> None:  # fmt: skip
         self.slots[node] = self.n
         self.n += 1
-        self.steps.append([kind, function, names, operands, layouts, several, item, ()])
+        self.steps.append([kind, function, names, operands, list(layouts), several, item, apart, ()])
 
     def step(self, node: Node) -> None:
         op = node.target
         if op is operator.getitem:
-            self.add(node, 2, None, None, [self.operand(node.args[0])], [], False, node.args[1])
+            self.add(node, 2, None, [self.operand(node.args[0])], item=node.args[1])
+            return
+        if op is _recorded:
+            op, *args, result = node.args
+            self.record(node, op, args, self.operand(result))
             return
         if not isinstance(op, Op):
             raise _NoProgram
         if op.name == "philox_reserve":
-            self.add(node, 0, _native.philox_reserve, None, [self.operand(a) for a in node.args], [], False, 0)
+            self.add(node, 0, _native.philox_reserve, [self.operand(a) for a in node.args])
             return
-        native = self.native_kernel(node)
-        if native is not None:
-            layouts, several = _layouts(node)
-            self.add(node, 3, native, None, [self.operand(a) for a in op.join(node.args, node.kwargs)], layouts, several, 0)
+        needs = self.recorded.get(node)
+        if needs is not None and not self.takes_with_history(node) and self.apart_from_history(node, op):
+            self.record(node, op, op.join(node.args, node.kwargs), (0, self.slots[node]))
             return
-        kernel = None if self.native_kernel(node, row_major=True) else self.kernel_step(node)
-        if kernel is not None:
-            self.add(node, 1, op.kernel_fn, None, *kernel, 0)
+        if needs is None and self.kernel(node, op):
             return
         if op is self.owner:
             raise _NoProgram  # it would call itself
+        self.call(node, op, apart=node not in self.recorded and self.reads(node, self.needing))
+
+    def call(self, node: Node, op: Op, apart: bool) -> None:
         names = tuple(node.kwargs)
         values = [self.operand(a) for a in node.args] + [self.operand(node.kwargs[k]) for k in names]
-        self.add(node, 0, op, names or None, values, [], False, 0)
+        self.add(node, 0, op, values, names=names or None, apart=apart)
+
+    def apart_from_history(self, node: Node, op: Op) -> bool:
+        """Compute a value of which a step after this one records where it came from."""
+        if _native.has_rule(op) and self.rule_takes(node):
+            self.call(node, op, apart=True)
+            return True
+        return self.kernel(node, op)
+
+    def kernel(self, node: Node, op: Op) -> bool:
+        """Compute a value by a kernel, if there is one for it."""
+        native = self.native_kernel(node)
+        if native is not None:
+            self.add(node, 3, native, [self.operand(a) for a in op.join(node.args, node.kwargs)], *_layouts(node))
+            return True
+        kernel = None if self.native_kernel(node, row_major=True) else self.kernel_step(node)
+        if kernel is not None:
+            self.add(node, 1, op.kernel_fn, *kernel)
+        return kernel is not None
+
+    def record(self, node: Node, op: Op, args: Sequence[Any], result: tuple[int, Any]) -> None:
+        """Record values that are there as those of the op."""
+        needs: Any = self.recorded[node]
+        operands = [*map(self.operand, args), result]
+        if op.vjp_fn is None or any(type(need) is tuple for need in needs):
+            self.add(node, 0, functools.partial(_record, op, needs), operands)
+        else:
+            self.add(node, 4, op, operands, item=sum(need << i for i, need in enumerate(needs)))
+
+    def reads(self, node: Node, values: Any) -> bool:
+        """Whether one of the values is an argument of the node."""
+        found: list[bool] = []
+        map_arg((node.args, node.kwargs), lambda n: found.append(n in values))
+        return any(found)
+
+    def takes_with_history(self, node: Node) -> bool:
+        """Whether the native rule of the node's op takes the call and records it."""
+        before = _native.set_grad_enabled(True)
+        try:
+            return _native.has_rule(node.target) and self.rule_takes(node, self.needing)
+        finally:
+            _native.set_grad_enabled(before)
 
     def kernel_step(self, node: Node) -> tuple[Any, Any, bool] | None:
         """The operands and layouts of a core op that NumPy computes, where its kernel takes the memory as it is."""
@@ -219,10 +348,12 @@ class _Writer:
             )
         return [self.operand(a) for a in args], *_layouts(node)
 
-    def rule_takes(self, node: Node) -> bool:
-        """Whether the native rule of the node's op takes the call; asked of tensors with the same layouts."""
+    def rule_takes(self, node: Node, needing: Any = ()) -> bool:
+        """Whether the native rule of the node's op takes the call; asked of tensors with the same layouts. needing: those of
+        the values that require grad."""
         op: Any = node.target
-        args, kwargs = map_arg((tuple(node.args), dict(node.kwargs)), _example)
+        example = lambda n: _example(n).requires_grad_() if n in needing else _example(n)
+        args, kwargs = map_arg((tuple(node.args), dict(node.kwargs)), example)
         try:
             return _native.by_rule(op, args, kwargs) is not NotImplemented
         except _REFUSALS:
@@ -308,12 +439,12 @@ class _Writer:
                 if len(self.steps) > _MOST_STEPS:
                     raise _NoProgram
         for node in {n for n in pytree.leaves(_nodes_of(result)) if isinstance(n, Node) and n in self.slots and _shows_made(n)}:
-            self.add(node, 0, _own, None, [self.operand(node)], [], False, 0)
+            self.add(node, 0, _own, [self.operand(node)])
         self.release(result)
         wrapper = None
         if isinstance(result, tuple) and hasattr(result, "_make"):
             wrapper, result = type(result)._make, tuple(result)
-        steps = [(*step[:7], tuple(step[7])) for step in self.steps]
+        steps = [(*step[:8], tuple(step[8])) for step in self.steps]
         inputs = sum(node.op == "placeholder" for node in self.graph.nodes)
         return _native.make_program(inputs, steps, self.operand(result), wrapper)
 
@@ -336,7 +467,7 @@ class _Writer:
         read(self.operand(tuple(result) if isinstance(result, tuple) else result), len(self.steps))
         for slot, k in last.items():
             if k < len(self.steps):
-                self.steps[k][7] = (*self.steps[k][7], slot)
+                self.steps[k][8] = (*self.steps[k][8], slot)
 
 
 def _shows_made(node: Node) -> bool:
@@ -425,8 +556,8 @@ def learn(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return tuple(owner.gradients(given[0], given[1:]))
 
     try:
-        graph, result = _traced(owner, call, [t.detach() for t in tensors])
-        return _Writer(graph, len(tensors), owner).program(result)
+        level, result = _traced(owner, call, tensors)
+        return _Writer(level, len(tensors), owner).program(result)
     except _NoProgram:
         return None
     except _REFUSALS:  # the call itself says what is wrong

@@ -173,7 +173,7 @@ static PyObject *save_source(const Plan::Source &source, const Arg *args, PyObje
   return save_tensor(as_tensor(arg.object), nullptr);
 }
 
-static bool record_args(NativeOp *op, uint32_t mask, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs) {
+bool record_needs(NativeOp *op, uint32_t mask, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs) {
   Plan *plan = find_plan(op, mask, n_args);
   if (!plan) return false;
   WeftNode *node = new_node(op->node_name, plan->backward, (uint32_t)plan->inputs.size(), layout_items(outputs, n_outputs));
@@ -199,7 +199,7 @@ bool record_op(NativeOp *op, const Arg *args, int n_args, PyObject *const *outpu
   uint32_t mask = 0;
   for (int i = 0; i < n_args; i++)
     if (args[i].kind == Arg::OBJECT && is_tensor(args[i].object) && WEFT_REQUIRES_GRAD(args[i].object)) mask |= 1u << i;
-  return record_args(op, mask, args, n_args, outputs, n_outputs);
+  return record_needs(op, mask, args, n_args, outputs, n_outputs);
 }
 
 bool Call::has_history() const { return op->node_name && grad_enabled(); }
@@ -210,7 +210,7 @@ int Call::dtype(int i, int own) const {
   return (dtype_kind(given) == KIND_FLOAT || given == WEFT_INT64) && !recording() ? given : -1;
 }
 
-bool Call::record_all(PyObject *const *outputs, int n) { return record_args(op, needs, args, binder->core, outputs, n); }
+bool Call::record_all(PyObject *const *outputs, int n) { return record_needs(op, needs, args, binder->core, outputs, n); }
 
 PyObject *named_results(NativeOp *op, PyObject *const *results, int n) {
   Ref all(PyTuple_New(n));

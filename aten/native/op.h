@@ -64,6 +64,8 @@ extern PyObject *whole_backwards[WHOLE_COUNT];
 
 // Makes a Node for `outputs` of a core op on these arguments, where one of them requires grad. False with an exception set.
 bool record_op(NativeOp *op, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs);
+// The same, where bit i of `mask` says whether argument i wants a gradient.
+bool record_needs(NativeOp *op, uint32_t mask, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs);
 inline bool record_op(NativeOp *op, std::initializer_list<Arg> args, PyObject *output) {
   return record_op(op, args.begin(), (int)args.size(), &output, 1);
 }

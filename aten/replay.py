@@ -73,23 +73,33 @@ class _Recorder(TraceLevel):
     def handle(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if op in whole and any(self.own(a) and (op is not self.top or self.payload_of(a).op != "placeholder") for a in args):
             return self._whole(op, op.join(args, kwargs))
+        if op.name in _SEVERAL_VIEWS and op is not self.top and _native.is_grad_enabled() and args[0].requires_grad:
+            return self._whole(op, op.join(args, kwargs))
         if op.kind == "composite":
             return NotImplemented
         return super().handle(op, args, kwargs)
 
     def _whole(self, op: Op, args: tuple[Any, ...]) -> Any:
-        meta = meta_of_call(op, args)
+        made = meta_of_call(op, args)
         positional, keywords = op.split(tuple([self.payload_of(a) for a in args]))
-        if type(meta) is not Meta:
+        if type(made) is not Meta and op.name not in _SEVERAL_VIEWS:
             raise _NoProgram
-        node = self.graph.create_node("call_function", op, positional, keywords, None, meta)
-        made = self.make(node, meta)
+        node = self.graph.create_node("call_function", op, positional, keywords, None, made)
+        result = self._results(node, made)
         if _native.is_grad_enabled() and any(t.requires_grad for t in _tensors(args)):
             self.recorded[node] = None
-            if meta.dtype.is_floating_point or meta.dtype.is_complex:
-                self.needing.add(node)
-                self.leaf(made)
-        return made
+            for one in result if type(result) is tuple else (result,):
+                if one.dtype.is_floating_point or one.dtype.is_complex:
+                    self.needing.add(one.payload)
+                    self.leaf(one)
+        return result
+
+    def _results(self, node: Node, metas: Any) -> Any:
+        """The results of a node as Tracers."""
+        if type(metas) is not tuple:
+            return self.make(node, metas)
+        items = [self.graph.create_node("call_function", operator.getitem, (node, i), None, None, m) for i, m in enumerate(metas)]
+        return tuple(map(self.make, items, metas))
 
     def record(self, op: Op, args: tuple[Any, ...], result: Any) -> None:
         super().record(op, args, result)
@@ -149,12 +159,7 @@ class _Recorder(TraceLevel):
         metas = tuple([r.meta for r in results])
         given = (op, *map(self.payload_of, args), tuple(values) if type(result) is tuple else values[0])
         meta: Any = metas if type(result) is tuple else metas[0]
-        node = self.graph.create_node("call_function", _recorded, given, {}, None, meta)
-        if type(result) is tuple:
-            items = [self.graph.create_node("call_function", operator.getitem, (node, i), None, None, m) for i, m in enumerate(metas)]
-            result = tuple(map(self.make, items, metas))
-        else:
-            result = self.make(node, meta)
+        result = self._results(self.graph.create_node("call_function", _recorded, given, {}, None, meta), meta)
         self.record(op, args, result)
         return result
 
@@ -268,9 +273,9 @@ class _Writer:
         if needs is not None and not self.takes_with_history(node) and self.apart_from_history(node, op):
             self.record(node, op, op.join(node.args, node.kwargs), (0, self.slots[node]))
             return
-        if needs is None and self.kernel(node, op):
+        if node not in self.recorded and self.kernel(node, op):
             return
-        if op is self.owner:
+        if op is self.owner and not (node in self.recorded and self.takes_with_history(node)):
             raise _NoProgram  # it would call itself
         self.call(node, op, apart=node not in self.recorded and self.reads(node, self.needing))
 
@@ -472,10 +477,19 @@ class _Writer:
 
 def _shows_made(node: Node) -> bool:
     """Whether a value is a view of memory that a step makes."""
-    shown = node
-    while shown.op == "call_function" and isinstance(shown.target, Op) and shown.target.kind == "view":
-        shown = shown.args[0]  # type: ignore[assignment]
-    return shown is not node and shown.op == "call_function"
+    shown, view = node, False
+    while shown.op == "call_function":
+        op, of = shown.target, shown.args[0]
+        if op is _recorded:
+            of = shown.args[-1]
+        elif op is operator.getitem and of.target is _recorded:  # type: ignore[union-attr]
+            of = of.args[-1][shown.args[1]]  # type: ignore[union-attr, index]
+        elif isinstance(op, Op) and (op.kind == "view" or op.name in _SEVERAL_VIEWS):
+            view = True
+        elif op is not operator.getitem or getattr(of.target, "name", "") not in _SEVERAL_VIEWS:  # type: ignore[union-attr]
+            break
+        shown = of  # type: ignore[assignment]
+    return view and shown.op == "call_function"
 
 
 def _own(result: Tensor) -> Tensor:
@@ -483,6 +497,9 @@ def _own(result: Tensor) -> Tensor:
     result._view_of = None
     return result
 
+
+# Composites with native rules that make views of their argument which are results of one Node.
+_SEVERAL_VIEWS = frozenset({"split", "chunk", "unbind"})
 
 # Whose rules copy the first argument, whatever layout it has, into a row-major result.
 _COPY_FIRST = frozenset("scatter scatter_add index_add index_put".split())
@@ -493,7 +510,7 @@ _NO_ZEROS = frozenset("floor_divide remainder fmod truncated_quotient lu_solve_m
 
 def _example(node: Node, whole: int = 0) -> Any:
     """A tensor in the layout of a value of a graph; 0 for a number that a step gives. Integers are `whole`, floats halves with ones
-    in the diagonals of square matrices: there are kernels that do not take singular ones, or probabilities of 0."""
+    in the diagonals of matrices: there are kernels that do not take singular ones, or probabilities of 0."""
     val = node.meta["val"]
     if val is None:
         return 0
@@ -503,13 +520,9 @@ def _example(node: Node, whole: int = 0) -> Any:
     floats = (val.dtype.is_floating_point or val.dtype.is_complex) and val.dtype.itemsize > 1
     memory = _native.empty([span], val.dtype, val.device)
     made = _native.alias(memory.fill_(0.5 if floats else whole), val.sizes, val.strides, 0)
-    if (
-        val.ndim > 1
-        and val.sizes[-1] == val.sizes[-2]
-        and val.dtype.itemsize >= 4
-        and floats
-    ):
-        np.einsum("...ii->...i", arrays.array(made))[...] = 1
+    if val.ndim > 1 and val.dtype.itemsize >= 4 and floats:
+        k = min(val.sizes[-2:])
+        np.einsum("...ii->...i", arrays.array(made)[..., :k, :k])[...] = 1
     return made
 
 

@@ -183,7 +183,7 @@ static int has_history(WeftTensor *t) {
   return node ? t->grad_fn != nullptr : -1;
 }
 
-static int set_requires_grad(PyObject *self, PyObject *value, void *) {
+int set_requires_grad(PyObject *self, PyObject *value, void *) {
   WeftTensor *t = as_tensor(self);
   if (!value || !PyBool_Check(value)) {
     PyErr_SetString(PyExc_RuntimeError, "requires_grad must be a bool");

@@ -190,6 +190,8 @@ int record(PyObject *name, PyObject *backward, PyObject *const *inputs, Py_ssize
 bool init_node(PyObject *module);
 PyObject *get_grad_fn(PyObject *tensor, void *);
 int set_grad_fn(PyObject *tensor, PyObject *node, void *);
+int set_requires_grad(PyObject *tensor, PyObject *value, void *);  // -1 with an exception set
+void take_history(WeftTensor *t, WeftNode *node, uint32_t output_nr);  // from now on the tensor is an output of the node; NULL: of none
 
 // engine.cpp
 extern PyMethodDef engine_functions[];

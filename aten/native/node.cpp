@@ -194,20 +194,33 @@ PyObject *get_grad_fn(PyObject *self, void *) {
 }
 
 // For aten.autograd (in-place on views); users cannot reach it: the attribute is `_grad_fn`.
+void take_history(WeftTensor *t, WeftNode *node, uint32_t output_nr) {
+  Py_XINCREF(node);
+  PyObject *old = as_object(std::exchange(t->grad_fn, node));
+  const bool had = WEFT_REQUIRES_GRAD(t);
+  t->output_nr = node ? output_nr : 0;
+  if (node) {
+    t->word |= WEFT_WORD_REQUIRES_GRAD;
+    if (!had) history_changed(t, true);
+    if (!WEFT_IS_TRACER(t)) t->view_version = t->storage->version;
+    track(t);
+  } else {
+    t->word &= ~WEFT_WORD_REQUIRES_GRAD;
+    if (old) history_changed(t, false);
+  }
+  Py_XDECREF(old);
+}
+
 int set_grad_fn(PyObject *self, PyObject *value, void *) {
   WeftTensor *t = as_tensor(self);
-  PyObject *node, *old;
+  PyObject *node;
   unsigned int nr;
   if (!value) {
     PyErr_SetString(PyExc_RuntimeError, "Deletion of _grad_fn not allowed. Detach tensor instead!");
     return -1;
   }
   if (value == Py_None) {
-    old = as_object(std::exchange(t->grad_fn, nullptr));
-    t->output_nr = 0;
-    t->word &= ~WEFT_WORD_REQUIRES_GRAD;
-    if (old) history_changed(t, false);
-    Py_XDECREF(old);
+    take_history(t, nullptr, 0);
     return 0;
   }
   if (!PyTuple_Check(value)) {
@@ -219,15 +232,7 @@ int set_grad_fn(PyObject *self, PyObject *value, void *) {
     PyErr_Format(PyExc_ValueError, "_grad_fn: %U has %u outputs, so none of number %u", as_node(node)->name, as_node(node)->n_outputs, nr);
     return -1;
   }
-  Py_INCREF(node);
-  old = as_object(std::exchange(t->grad_fn, as_node(node)));
-  t->output_nr = nr;
-  const bool first = !WEFT_REQUIRES_GRAD(t);
-  t->word |= WEFT_WORD_REQUIRES_GRAD;
-  if (first) history_changed(t, true);
-  if (!WEFT_IS_TRACER(t)) t->view_version = t->storage->version;
-  track(t);
-  Py_XDECREF(old);
+  take_history(t, as_node(node), nr);
   return 0;
 }
 

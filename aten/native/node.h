@@ -18,6 +18,12 @@ uint32_t layout_items(PyObject *const *outputs, Py_ssize_t n);
 PyObject *save_value(PyObject *item, PyObject *const *outputs, Py_ssize_t n_outputs, WeftNode *node);
 // Makes `node` the grad_fn of the floating outputs, and notes their sizes.
 bool set_outputs(WeftNode *node, PyObject *const *outputs, Py_ssize_t n);
+// Memory that is about to be written in place, and whether a Node of this thread has kept a tensor of it.
+struct Watched {
+  WeftStorage *storage;
+  bool kept;
+};
+extern thread_local Watched watched;
 // What detect_anomaly watches with: watcher(node, None) of a new node, watcher(node, gradients) and watcher(node, exception) of
 // one that ran; NULL while it is off.
 extern PyObject *anomaly_watcher;

@@ -64,6 +64,10 @@ static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nar
     PyObject *result = answered(op, args, nargs, names);
     if (result != UNHANDLED) return result;
   }
+  if (names && !(*ambient() & (kOthersDecide | kAutocast))) {
+    PyObject *result = made_leaf(op, args, nargs, names);
+    if (result != UNHANDLED) return result;
+  }
   if (op->replays && !(*ambient() & (kOthersDecide | kAutocast))) {
     PyObject *result = replayed(op, args, nargs, names);
     if (result != UNHANDLED) return result;

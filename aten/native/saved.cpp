@@ -110,7 +110,10 @@ static PyObject *unpack_by_hooks(SavedTensor *saved, WeftNode *node) {
   return PyObject_CallFunctionObjArgs(unpacked, tensor.get(), saved->source, nullptr);
 }
 
+thread_local Watched watched;
+
 PyObject *save_tensor(WeftTensor *t, WeftNode *producer) {
+  if (__builtin_expect(t->storage == watched.storage, 0)) watched.kept = true;
   if (__builtin_expect((t->word & WEFT_WORD_INFERENCE) != 0, 0))
     return PyErr_Format(PyExc_RuntimeError, "Inference tensors cannot be saved for backward. To work around you can make a clone to get a "
                         "normal tensor and use it in autograd.");

@@ -59,9 +59,9 @@ struct Targets {
   }
 
   // Whether a result goes into its target as it is: nothing is resized, cast or refused.
-  bool takes(PyObject *result, int i) const {
+  bool takes(PyObject *result, int i, bool with_history = false) const {
     WeftTensor *target = tensors[i], *made = is_tensor(result) ? plain(result) : nullptr;
-    if (!made || WEFT_REQUIRES_GRAD(made) || WEFT_DTYPE(made) != WEFT_DTYPE(target) || WEFT_NDIM(made) != WEFT_NDIM(target)) return false;
+    if (!made || (WEFT_REQUIRES_GRAD(made) && !with_history) || WEFT_DTYPE(made) != WEFT_DTYPE(target) || WEFT_NDIM(made) != WEFT_NDIM(target)) return false;
     for (int d = 0; d < WEFT_NDIM(made); d++)
       if (made->sizes[d] != target->sizes[d]) return false;
     return made == target || made->storage != target->storage;
@@ -89,6 +89,13 @@ struct Rest {
   }
 };
 
+// Which of the names is `name`, interned; their number if none is.
+static Py_ssize_t place_of(PyObject *names, PyObject *name) {
+  Py_ssize_t place = 0;
+  while (place < PyTuple_GET_SIZE(names) && PyTuple_GET_ITEM(names, place) != name) place++;
+  return place;
+}
+
 static PyObject *computed(NativeOp *op, PyObject *const *args, Py_ssize_t n, PyObject *names, WeftTensor *target) {
   PyObject *result = UNHANDLED;
   if (op->rule) {
@@ -115,10 +122,9 @@ static bool write(WeftTensor *target, PyObject *result) {
 static PyObject *failed() { return PyErr_Occurred() ? nullptr : UNHANDLED; }
 
 PyObject *written_out(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  Py_ssize_t place = 0, named = PyTuple_GET_SIZE(names);
-  while (place < named && PyTuple_GET_ITEM(names, place) != out_name()) place++;
+  const Py_ssize_t place = place_of(names, out_name());
   Targets targets;
-  if (place == named || op->out_in_python || !targets.read(args[nargs + place])) return UNHANDLED;
+  if (place == PyTuple_GET_SIZE(names) || op->out_in_python || !targets.read(args[nargs + place])) return UNHANDLED;
   try {
     Rest rest;
     if (!rest.read(args, nargs, names, place) || !targets.may_be_written()) return nullptr;
@@ -142,32 +148,90 @@ PyObject *written_out(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   }
 }
 
-// Whether a tensor among the argument, or in a list of them, records what is done with it, or shows memory of the target.
-static bool concerns(PyObject *value, WeftTensor *target) {
+PyObject *made_leaf(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  static PyObject *const name = PyUnicode_InternFromString("requires_grad");
+  const Py_ssize_t place = place_of(names, name);
+  if (place == PyTuple_GET_SIZE(names) || args[nargs + place] != Py_True || op->promised) return UNHANDLED;
+  const Binder *binder = binder_of(op);
+  if (!binder) return nullptr;
+  if (binder->find(name) < 0) return UNHANDLED;
+  Rest rest;
+  if (!rest.read(args, nargs, names, place)) return nullptr;
+  Ref made(PyObject_Vectorcall(as_object(op), rest.args.data(), (size_t)rest.n, rest.names.get()));
+  if (!made || !is_tensor(made.get())) return made.release();
+  return set_requires_grad(made.get(), Py_True, nullptr) < 0 ? nullptr : made.release();
+}
+
+// Of the tensors that an argument is or lists: whether none of them shares memory with the target (or is of another kind, so that
+// it may), and whether one records what is done with it.
+static bool apart(PyObject *value, WeftTensor *target, bool *recorded) {
   const bool many = PyList_CheckExact(value) || PyTuple_CheckExact(value);
   for (Py_ssize_t i = 0, count = many ? PySequence_Fast_GET_SIZE(value) : 1; i < count; i++) {
     PyObject *item = many ? PySequence_Fast_GET_ITEM(value, i) : value;
     if (!is_tensor(item)) continue;
     WeftTensor *t = plain(item);
-    if (!t || records(t) || t->storage == target->storage) return true;
+    if (!t || t->storage == target->storage) return false;
+    *recorded |= records(t);
   }
-  return false;
+  return true;
+}
+
+// While it lives it is noted whether a Node keeps a tensor of this memory.
+class Watch {
+ public:
+  explicit Watch(WeftStorage *storage) : before_(watched) { watched = {storage, false}; }
+  ~Watch() { watched = before_; }
+  bool kept() const { return watched.kept; }
+
+ private:
+  Watched before_;
+};
+
+// The target gets the result of the functional op, and its history. What backward needs of the elements that were there is copied,
+// and the op asked again with the copy; which calls do that is not known before they ran.
+static PyObject *recorded_in_place(PyObject *functional, WeftTensor *target, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  if (target->view_of || target->flags & WEFT_FLAG_RETAIN_GRAD) return UNHANDLED;
+  Targets targets;
+  targets.tensors[targets.n++] = target;
+  std::vector<PyObject *> given(args, args + nargs + (names ? PyTuple_GET_SIZE(names) : 0));
+  Ref copy, result;
+  for (bool kept = true; kept;) {
+    const Watch watch(target->storage);
+    result.reset(PyObject_Vectorcall(functional, given.data(), (size_t)nargs, names));
+    if (!result && PyErr_ExceptionMatches(PyExc_Exception)) {
+      PyErr_Clear();  // the general path says what is wrong
+      return UNHANDLED;
+    }
+    if (!result) return nullptr;
+    if (!targets.takes(result.get(), 0, true)) return UNHANDLED;
+    kept = watch.kept();
+    if (!kept) break;
+    if (copy) return UNHANDLED;
+    copy.reset(PyObject_CallOneArg(as_object(core_ops[CORE_CLONE]), as_object(target)));
+    if (!copy) return nullptr;
+    given[0] = copy.get();
+  }
+  if (!write(target, result.get())) return failed();
+  take_history(target, as_tensor(result.get())->grad_fn, as_tensor(result.get())->output_nr);
+  return Py_NewRef(as_object(target));
 }
 
 PyObject *written_in_place(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   WeftTensor *target = nargs ? plain(args[0]) : nullptr;
   NativeOp *functional = as_op(op->functional);
-  if (!target || !target->numel || records(target) || functional->promised || functional->out_in_python) return UNHANDLED;
+  if (!target || !target->numel || functional->promised || functional->out_in_python) return UNHANDLED;
+  bool recorded = records(target);
   const Py_ssize_t all = nargs + (names ? PyTuple_GET_SIZE(names) : 0);
   for (Py_ssize_t i = 1; i < all; i++)
-    if (concerns(args[i], target)) return UNHANDLED;
+    if (!apart(args[i], target, &recorded)) return UNHANDLED;
   try {
-    Targets targets;
-    targets.tensors[targets.n++] = target;
     if (check_inplace(target) < 0) {
       PyErr_Clear();  // (elements that are shown twice may be allowed: it is said there)
       return UNHANDLED;
     }
+    if (recorded) return recorded_in_place(as_object(functional), target, args, nargs, names);
+    Targets targets;
+    targets.tensors[targets.n++] = target;
     Ref result(computed(functional, args, nargs, names, target));
     if (!result) return nullptr;
     if (result.get() == UNHANDLED) return result.release();

@@ -1,4 +1,4 @@
-// written_out.h: calls with `out=`, and in place, of ops whose functional form has a rule.
+// written_out.h: calls with `out=`, in place, and with `requires_grad=True`, by way of those without.
 #ifndef WEFT_WRITTEN_OUT_H
 #define WEFT_WRITTEN_OUT_H
 
@@ -9,7 +9,9 @@ namespace weft {
 // The call's `out`, with the results written into it; UNHANDLED where it has none, or what is done with it is more than to write:
 // tensors that are resized or cast into, or that an argument shows a part of.
 PyObject *written_out(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
-// A call of an op in place by way of its functional form, without history: the first argument, with the result in it. UNHANDLED where it
+// The call's result without `requires_grad=True`, as a leaf that requires grad; UNHANDLED where it has not that. Of factories.
+PyObject *made_leaf(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+// A call of an op in place by way of its functional form: the first argument, with the result in it, and its history. UNHANDLED where it
 // would be cast or refused, or another argument shares memory with it.
 PyObject *written_in_place(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 

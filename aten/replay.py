@@ -71,7 +71,7 @@ class _Recorder(TraceLevel):
         self.recorded: dict[Node, tuple[Any, ...] | None] = {}
 
     def handle(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if op in whole and any(self.own(a) and (op is not self.top or self.payload_of(a).op != "placeholder") for a in args):
+        if op in whole and any(self.own(a) and (op is not self.top or self.payload_of(a).op != "placeholder") for a in _tensors(args)):
             return self._whole(op, op.join(args, kwargs))
         if op.name in _SEVERAL_VIEWS and op is not self.top and _native.is_grad_enabled() and args[0].requires_grad:
             return self._whole(op, op.join(args, kwargs))

@@ -1,14 +1,15 @@
-"""How long ops take eager beside PyTorch eager: forward and backward, at about a megabyte and at 64 elements, on one thread; with
-"usual" the most used ops at the sizes of models.
+"""How long ops take eager beside PyTorch eager: forward, forward with history and backward, at about a megabyte and at 64
+elements, on one thread; with "usual" the most used ops at the sizes of models.
 
 python -m benchmarks.eager_ops --peer-python PATH [--only PATTERN,…] [--sizes large,small,usual] [--threads N] [--seconds S]
                                [--rows FILE]
 
 PATH is a Python in which torch can be imported. A process of each library holds the same inputs; they measure every case in
-turns, a few milliseconds at a time, so that both meet the same noise, and the least of each counts. Backward is a call of
-autograd.grad on a graph that is kept, with respect to all floating inputs that the case names. Peak memory is that of the
-process above what it held before, for large inputs. A case loses if it is slower than `SLOWEST` times the peer. The status is
-not 0 if a case loses, fails where the peer does not, or the geometric mean is above `MEAN`.
+turns, a few milliseconds at a time, so that both meet the same noise, and the least of each counts. "recorded" is the forward
+call with floating inputs that require grad; backward is a call of autograd.grad on a graph that is kept, with respect to those
+inputs. Peak memory is that of the process above what it held before, for large inputs. A case loses if it is slower than
+`SLOWEST` times the peer. The status is not 0 if a case loses, fails where the peer does not, or the geometric mean is above
+`MEAN`.
 """
 
 from __future__ import annotations
@@ -39,12 +40,14 @@ def _calls(torch: Any, size: str, name: str) -> dict[str, Any]:
     calls = {"forward": lambda: eval(code, scope)}
     used = [k for k in code.co_names if k in names and getattr(names[k], "is_floating_point", lambda: False)()]
     leaves = {k: names[k].detach().clone().requires_grad_() for k in used}
+    with_leaves = {**scope, **leaves}
     try:
-        out = eval(code, {**scope, **leaves})
+        out = eval(code, with_leaves)
     except (RuntimeError, NotImplementedError):
         return calls
     outs = [t for t in (out if isinstance(out, (tuple, list)) else [out]) if hasattr(t, "requires_grad") and t.requires_grad]
     if outs and used:
+        calls["recorded"] = lambda: eval(code, with_leaves)
         g = torch.ones_like(outs[0])
         xs = list(leaves.values())
         try:

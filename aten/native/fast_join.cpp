@@ -120,6 +120,55 @@ PyObject *fast_cat(Call &call) {
   return out.release();
 }
 
+// stack(tensors, dim=0) of tensors of one dtype and sizes
+PyObject *fast_stack(Call &call) {
+  NativeOp *op = call.op;
+  Ref held(PySequence_Tuple(call[0].object));  // the list may change while a kernel runs
+  if (!held) return nullptr;
+  const Py_ssize_t n = PyTuple_GET_SIZE(held.get());
+  PyObject **items = reinterpret_cast<PyTupleObject *>(held.get())->ob_item;
+  WeftTensor *first = n ? plain(items[0]) : nullptr;
+  int dim;
+  if (!first || WEFT_NDIM(first) == WEFT_MAX_NDIM || !call.dim(1, WEFT_NDIM(first) + 1, &dim)) return UNHANDLED;
+  if (!weft_kernels.cast[WEFT_DTYPE(first)][WEFT_DTYPE(first)]) return UNHANDLED;
+  bool recording = false;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    WeftTensor *t = plain(items[i]);
+    if (!t || WEFT_DTYPE(t) != WEFT_DTYPE(first) || !has_sizes(t, WEFT_NDIM(first), first->sizes)) return UNHANDLED;
+    if (channels_innermost(t)) return UNHANDLED;  // of images laid out so it makes another
+    recording |= records(t);
+  }
+  const int ndim = WEFT_NDIM(first) + 1;
+  int64_t sizes[WEFT_MAX_NDIM];
+  for (int d = 0, k = 0; d < ndim; d++) sizes[d] = d == dim ? n : first->sizes[k++];
+  Ref out(empty(first->word, ndim, sizes, nullptr));
+  if (!out) return nullptr;
+  WeftTensor *o = as_tensor(out.get());
+  std::vector<Ref> rows;  // the tensors with a dim of one element: what is joined along it
+  std::vector<PyObject *> joined;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    WeftTensor *t = as_tensor(items[i]);
+    int64_t strides[WEFT_MAX_NDIM];
+    for (int d = 0, k = 0; d < ndim; d++) strides[d] = d == dim ? 1 : t->strides[k++];
+    sizes[dim] = 1;
+    if (t->word & WEFT_WORD_CONTIGUOUS) contiguous_strides(ndim, sizes, strides);
+    rows.emplace_back(alias(t, ndim, sizes, strides, t->offset));
+    if (!rows.back()) return nullptr;
+    joined.push_back(rows.back().get());
+  }
+  const bool done = dim && o->numel && join_runs(joined.data(), n, dim, o);
+  for (Py_ssize_t i = 0; i < n && !done; i++) {
+    Ref part(alias(o, ndim, sizes, o->strides, i * o->strides[dim]));
+    if (!part) return nullptr;
+    copy_into(as_tensor(part.get()), as_tensor(joined[(size_t)i]));
+  }
+  if (!recording) return out.release();
+  Ref saved(Py_BuildValue("(i)", dim));
+  PyObject *result = out.get();
+  if (!saved || record(op->node_name, whole_backwards[WHOLE_STACK], items, n, &result, 1, saved.get()) < 0) return nullptr;
+  return out.release();
+}
+
 // The sizes of the result of attention; false where q, k and v are not batches of one size.
 bool attention_sizes(const WeftTensor *q, const WeftTensor *k, const WeftTensor *v, int64_t *sizes) {
   int n = WEFT_NDIM(q);
@@ -176,6 +225,6 @@ PyObject *fast_attention(Call &call) {
 
 }  // namespace
 
-const RuleRow join_rules[] = {{"cat", fast_cat}, {"scaled_dot_product_attention", fast_attention}, {nullptr, nullptr}};
+const RuleRow join_rules[] = {{"cat", fast_cat}, {"stack", fast_stack}, {"scaled_dot_product_attention", fast_attention}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -253,11 +253,16 @@ void follow(WeftTensor *running, const double *value, double scale, double momen
 
 }  // namespace
 
+namespace {
+PyObject *recorded_batch_norm(Call &call);
+}
+
 // batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5)
 PyObject *fast_batch_norm(Call &call) {
   WeftTensor *x = call.tensor(0), *mean = call.tensor(1), *var = call.tensor(2);
   const bool training = call.truth(5);
   const double momentum = call[6].real, eps = call[7].real;
+  if (training && call.recording()) return recorded_batch_norm(call);
   NormJob job = {};
   if (!start(x, call.tensor(3), call.tensor(4), &job)) return UNHANDLED;
   const int64_t channels = job.channels, n = job.samples * job.plane;
@@ -481,7 +486,59 @@ PyObject *channel_norm_backward_kernel(PyObject *, PyObject *const *args, Py_ssi
   return dtype == WEFT_FLOAT32 ? backward<float>(c, g, out) : backward<double>(c, g, out);
 }
 
+// In training, with history: channel_norm is recorded, whose statistics the running ones follow.
+PyObject *recorded_batch_norm(Call &call) {
+  WeftTensor *x = call.tensor(0), *running[2] = {call.tensor(1), call.tensor(2)};
+  const int dtype = WEFT_DTYPE(x);
+  if (WEFT_NDIM(x) < 2 || !x->numel || (dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || !core_ops[CORE_CHANNEL_NORM]) return UNHANDLED;
+  const int64_t channels = x->sizes[1], n = x->numel / channels;
+  if (!(x->word & WEFT_WORD_CONTIGUOUS) || n < 2 || !running[0] != !running[1] || running[0] == running[1]) return UNHANDLED;
+  for (WeftTensor *t : running)
+    if (running[0] && (!is_factor(t, dtype, channels) || WEFT_REQUIRES_GRAD(t) || t->storage == x->storage)) return UNHANDLED;
+  for (WeftTensor *t : running)
+    if (running[0] && check_inplace(t) < 0) return nullptr;
+  Ref groups(PyLong_FromLongLong(channels));
+  PyObject *args[7] = {nullptr, call[0].object, call[3].object, call[4].object, groups.get(), Py_True, call[7].object};
+  Ref made(groups ? PyObject_Vectorcall(as_object(core_ops[CORE_CHANNEL_NORM]), args + 1, 6 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr) : nullptr);
+  Ref results(made ? PySequence_Tuple(made.get()) : nullptr);
+  if (!results) return nullptr;
+  for (int k = 0; running[0] && k < 2; k++) {
+    const WeftTensor *found = as_tensor(PyTuple_GET_ITEM(results.get(), k + 1));
+    std::vector<double> values((size_t)channels);
+    const double scale = k ? (double)n / ((double)n - 1) : 1;  // (the product is rounded to the dtype of both)
+    for (int64_t i = 0; i < channels; i++) {
+      const double value = channel(found, i, 0);
+      values[(size_t)i] = dtype == WEFT_FLOAT32 ? (double)((float)value * (float)scale) : value * scale;
+    }
+    follow(running[k], values.data(), 1, call[6].real);
+  }
+  return Py_NewRef(PyTuple_GET_ITEM(results.get(), 0));
+}
+
 }  // namespace
+
+// channel_norm(input, weight, bias, groups, over_samples, eps)
+PyObject *fast_channel_norm(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  PyObject *args[7];
+  for (int i = 0; i < 6; i++) args[i + 1] = call[i].object;
+  ChannelNorm c;
+  if (!c.read(args + 1)) return UNHANDLED;
+  const int64_t statistics[2] = {c.over_samples ? c.channels : c.samples, c.groups};
+  Ref outs(PyTuple_New(3));
+  for (int i = 0; outs && i < 3; i++) {
+    PyObject *out = i ? empty(x->word, c.over_samples ? 1 : 2, statistics, nullptr) : empty(x->word, WEFT_NDIM(x), x->sizes, nullptr);
+    if (!out) return nullptr;
+    PyTuple_SET_ITEM(outs.get(), i, out);
+  }
+  if (!outs) return nullptr;
+  args[0] = outs.get();
+  Ref done(channel_norm_kernel(nullptr, args, 7));
+  if (!done) return nullptr;
+  if (done.get() == Py_NotImplemented) return UNHANDLED;
+  PyObject *const *results = &PyTuple_GET_ITEM(outs.get(), 0);
+  return call.record(results, 3) ? named_results(call.op, results, 3) : nullptr;
+}
 
 const NativeKernel norm_kernels[] = {{"channel_norm", WEFT_KERNEL(channel_norm_kernel)},
                                      {"channel_norm_backward", WEFT_KERNEL(channel_norm_backward_kernel)},

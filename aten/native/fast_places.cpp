@@ -409,6 +409,7 @@ PyObject *fast_nonzero(Call &call) {
 
 const RuleRow place_rules[] = {{"index", fast_index}, {"index_put", fast_index_put, 0}, {"index_put_", fast_index_put, 1}, {"index_select", fast_index_select},
                                {"index_add", fast_index_add}, {"gather", fast_gather}, {"scatter", fast_scatter}, {"scatter_add", fast_scatter_add},
-                               {"nonzero", fast_nonzero}, {"masked_scatter", fast_masked_scatter}, {nullptr, nullptr}};
+                               {"nonzero", fast_nonzero}, {"masked_scatter", fast_masked_scatter},
+                               {"masked_select", fast_masked_select}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -101,6 +101,6 @@ PyObject *fast_rms_norm(Call &call) {
 }  // namespace
 
 const RuleRow row_rules[] = {{"softmax", fast_softmax, 0}, {"log_softmax", fast_softmax, 1}, {"layer_norm", fast_layer_norm}, {"rms_norm", fast_rms_norm},
-                             {"batch_norm", fast_batch_norm}, {"group_norm", fast_group_norm}, {nullptr, nullptr}};
+                             {"batch_norm", fast_batch_norm}, {"group_norm", fast_group_norm}, {"channel_norm", fast_channel_norm}, {nullptr, nullptr}};
 
 }  // namespace weft

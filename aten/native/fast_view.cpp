@@ -389,6 +389,10 @@ PyObject *fast_unbind(Call &call) {
 }
 
 PyObject *fast_alias(Call &call) { return aliased(call.tensor(0)); }
+PyObject *fast_watched(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  return make_view(CORE_WATCHED, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset, {});
+}
 
 }  // namespace
 
@@ -512,6 +516,6 @@ PyObject *fast_as_strided(Call &call) {
 const RuleRow view_rules[] = {{"bitcast", fast_bitcast}, {"view_as_real", fast_view_as_real}, {"view_as_complex", fast_view_as_complex}, {"as_strided", fast_as_strided}, {"diagonal", fast_diagonal}, {"unfold", fast_unfold}, {"view", fast_view, 0}, {"reshape", fast_view, 1}, {"permute", fast_permute}, {"transpose", fast_transpose}, {"t", fast_t},
                               {"expand", fast_expand}, {"squeeze", fast_squeeze}, {"unsqueeze", fast_unsqueeze}, {"flatten", fast_flatten},
                               {"select", fast_select}, {"slice", fast_slice}, {"narrow", fast_narrow}, {"split", fast_split},
-                              {"chunk", fast_chunk}, {"unbind", fast_unbind}, {"alias", fast_alias}, {nullptr, nullptr}};
+                              {"chunk", fast_chunk}, {"unbind", fast_unbind}, {"alias", fast_alias}, {"watched", fast_watched}, {nullptr, nullptr}};
 
 }  // namespace weft

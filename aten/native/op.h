@@ -54,12 +54,13 @@ inline NativeOp *as_op(PyObject *p) { return reinterpret_cast<NativeOp *>(p); }
 enum CoreOp {
   CORE_VIEW, CORE_PERMUTE, CORE_EXPAND, CORE_SQUEEZE, CORE_UNSQUEEZE, CORE_SLICE, CORE_SELECT, CORE_DIAGONAL, CORE_UNFOLD, CORE_ALIAS, CORE_CLONE,
   CORE_VIEW_AS_REAL, CORE_VIEW_AS_COMPLEX, CORE_AS_STRIDED, CORE_CAST, CORE_MM, CORE_INDEX, CORE_DROPOUT_KEPT,
+  CORE_WATCHED, CORE_CHANNEL_NORM,
   CORE_COUNT
 };
 extern NativeOp *core_ops[CORE_COUNT];
 
 // Ops recorded as a whole, whose backward(node, grads) is in aten/autograd/products.py.
-enum WholeOp { WHOLE_MATMUL, WHOLE_LINEAR, WHOLE_CAT, WHOLE_SPLIT, WHOLE_UNBIND, WHOLE_MAX_POOL, WHOLE_AVG_POOL, WHOLE_COUNT };
+enum WholeOp { WHOLE_MATMUL, WHOLE_LINEAR, WHOLE_CAT, WHOLE_STACK, WHOLE_SPLIT, WHOLE_UNBIND, WHOLE_MAX_POOL, WHOLE_AVG_POOL, WHOLE_COUNT };
 extern PyObject *whole_backwards[WHOLE_COUNT];
 
 // Makes a Node for `outputs` of a core op on these arguments, where one of them requires grad. False with an exception set.

@@ -63,9 +63,11 @@ PyObject *fast_norm(Call &call);
 PyObject *fast_count_nonzero(Call &call);
 PyObject *fast_equal(Call &call);
 PyObject *fast_masked_scatter(Call &call);
+PyObject *fast_masked_select(Call &call);
 PyObject *fast_var(Call &call);
 PyObject *fast_logsumexp(Call &call);
 PyObject *fast_batch_norm(Call &call);
+PyObject *fast_channel_norm(Call &call);
 PyObject *fast_group_norm(Call &call);
 
 }  // namespace weft

@@ -63,6 +63,13 @@ PyObject *masked_select_kernel(PyObject *, PyObject *const *args, Py_ssize_t nar
 
 }  // namespace
 
+// masked_select(input, mask) of row-major tensors of the same sizes
+PyObject *fast_masked_select(Call &call) {
+  PyObject *const args[] = {call[0].object, call[1].object};
+  Ref out(masked_select_kernel(nullptr, args, 2));
+  return out && out.get() == Py_NotImplemented ? UNHANDLED : call.made(std::move(out));
+}
+
 // masked_scatter(input, mask, source), without history
 PyObject *fast_masked_scatter(Call &call) {
   WeftTensor *x = call.tensor(0), *mask = call.tensor(1), *source = call.tensor(2);

@@ -298,6 +298,8 @@ probabilities.batch(lambda size, dims, input: (probabilities(input), dims[0]))
 @composite("bernoulli(Tensor input, Any p=None, *, Generator? generator=None) -> Tensor", tags=["random"], native="create")
 def bernoulli(input, p, generator):
     """1 with the probability that the input (or p) says, else 0, in the input's dtype."""
+    if _native.is_grad_enabled() and input.requires_grad and not hasattr(p, "dtype"):
+        return _flat_in(bernoulli(input.detach(), p, generator=generator), input)
     return _drawn(input, input if p is None else p, generator)
 
 

@@ -293,7 +293,7 @@ _axis_split("vsplit", 2, lambda x: 0)
 _axis_split("dsplit", 3, lambda x: 2)
 
 
-@composite("stack(Tensor[] tensors, int dim=0) -> Tensor", tags=["function_only"])
+@composite("stack(Tensor[] tensors, int dim=0) -> Tensor", tags=["function_only"], native="join")
 def stack(tensors, dim):
     """Tensors of equal sizes joined along a new dimension."""
     if not tensors:

@@ -448,7 +448,7 @@ def argwhere(input):
     return nonzero(input)
 
 
-@op("masked_select(Tensor input, BoolTensor mask) -> Tensor", tags=["dynamic", "library"])
+@op("masked_select(Tensor input, BoolTensor mask) -> Tensor", tags=["dynamic", "library"], native="places")
 def masked_select(input: Meta, mask: Meta) -> Meta:
     """The elements where the mask holds, in order, as a vector."""
     sizes = broadcast(input.sizes, mask.sizes)

@@ -465,7 +465,7 @@ alias.put(lambda base, new: new)
 alias.batch(lambda n, dims, x: (alias(x), dims[0]))
 
 
-@op("watched(Tensor input) -> Tensor", kind="view", tags=["function_only", "hidden"])
+@op("watched(Tensor input) -> Tensor", kind="view", tags=["function_only", "hidden"], native="view")
 def watched(input: Meta) -> Meta:
     """The same tensor, whose gradient is recorded as a function of it: composites of which that is true take theirs so."""
     return input.view(input.sizes, input.strides, input.offset)

@@ -298,7 +298,7 @@ def inplace_of(base: Op, native: str | None = None) -> Op:
     declaration = name + base.declaration[len(base.name) :]
     made = _declared(name, declaration, "inplace", None, base.tags, base.promote, base.compute, native)
     made.base = base
-    if base.tags.isdisjoint({"resizes", "fill"}):
+    if "resizes" not in base.tags:
         made.functional = base
     made.__doc__ = f"In-place `{base.name}`."
     return made

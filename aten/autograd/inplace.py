@@ -173,5 +173,6 @@ def refresh(view: Tensor) -> None:
 
 
 _native.set_view_refresher(refresh)
+_native.set_rewriter(rewrite)
 
 __all__ = ["Path", "lies_otherwise", "record_inplace", "refresh", "rewrite", "shows_again"]

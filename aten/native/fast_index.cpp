@@ -136,14 +136,29 @@ PyObject *number_as(PyObject *number, int dtype) {
   return made;
 }
 
-// input[key] = value of numbers and of tensors of the same dtype, without history
+// With history: what the key shows is written by copy_.
+PyObject *recorded_setitem(WeftTensor *t, const Key &key, WeftTensor *value) {
+  Ref view(Py_NewRef(key.view.get()));
+  if (as_tensor(view.get()) == t) view.reset(make_view(CORE_ALIAS, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset, {}));
+  if (!view) return nullptr;
+  const WeftTensor *shown = as_tensor(view.get());
+  bool twice = key.tensors || view.get() == UNHANDLED || WEFT_NDIM(value) > WEFT_NDIM(shown) || !core_ops[CORE_COPY_];
+  for (int d = 0; !twice && d < WEFT_NDIM(shown); d++) twice = shown->strides[d] == 0;
+  if (twice) return UNHANDLED;
+  PyObject *args[] = {nullptr, view.get(), as_object(value)};
+  const Ref done(PyObject_Vectorcall(as_object(core_ops[CORE_COPY_]), args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  return done ? Py_NewRef(Py_None) : nullptr;
+}
+
+// input[key] = value of numbers and of tensors of the same dtype
 PyObject *fast_setitem(Call &call) {
   WeftTensor *t = call.tensor(0);
   PyObject *source = call[2].object;
-  if (records(t)) return UNHANDLED;
+  bool recorded = records(t);
   Ref value;
   if (WeftTensor *given = plain(source)) {
-    if (records(given) || WEFT_DTYPE(given) != WEFT_DTYPE(t) || given->storage == t->storage) return UNHANDLED;
+    if (WEFT_DTYPE(given) != WEFT_DTYPE(t) || given->storage == t->storage) return UNHANDLED;
+    recorded |= records(given);
     value.reset(Py_NewRef(source));
   } else {
     value.reset(number_as(source, WEFT_DTYPE(t)));
@@ -152,6 +167,7 @@ PyObject *fast_setitem(Call &call) {
   WeftTensor *v = as_tensor(value.get());
   Key key;
   if (!key.read(t, call[1].object)) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  if (recorded) return recorded_setitem(t, key, v);
   WeftTensor *view = as_tensor(key.view.get());
   if (WEFT_NDIM(v) == 0 && !key.tensors) {
     if (check_fill(view) < 0) return nullptr;

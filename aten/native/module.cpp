@@ -6,6 +6,7 @@
 #include "pool.h"
 #include "recursion.h"
 #include "replay.h"
+#include "written_out.h"
 #include "matmul.h"
 #include "native_kernel.h"
 #include "released.h"
@@ -136,7 +137,7 @@ static bool init(PyObject *module) {
   }
   PyMethodDef *const tables[] = {device_functions, inplace_functions, fused_backward_functions, ambient_functions, thread_functions,
                                  philox_functions, matmul_functions, attention_functions, places_functions, chain_functions,
-                                 replay_functions, pool_functions, series_functions};
+                                 replay_functions, written_functions, pool_functions, series_functions};
   for (PyMethodDef *functions : tables)
     if (PyModule_AddFunctions(module, functions) < 0) return false;
   return init_dtype(module) && init_device(module) && init_size(module) && init_storage(module) && init_tensor(module) &&

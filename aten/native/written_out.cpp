@@ -187,10 +187,12 @@ class Watch {
   Watched before_;
 };
 
+static PyObject *rewriter;  // aten.autograd.inplace.rewrite(view, result): what a write into a view means for the history of both
+
 // The target gets the result of the functional op, and its history. What backward needs of the elements that were there is copied,
 // and the op asked again with the copy; which calls do that is not known before they ran.
 static PyObject *recorded_in_place(PyObject *functional, WeftTensor *target, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (target->view_of || target->flags & WEFT_FLAG_RETAIN_GRAD) return UNHANDLED;
+  if (target->flags & WEFT_FLAG_RETAIN_GRAD || (target->view_of && !rewriter)) return UNHANDLED;
   Targets targets;
   targets.tensors[targets.n++] = target;
   std::vector<PyObject *> given(args, args + nargs + (names ? PyTuple_GET_SIZE(names) : 0));
@@ -212,9 +214,21 @@ static PyObject *recorded_in_place(PyObject *functional, WeftTensor *target, PyO
     given[0] = copy.get();
   }
   if (!write(target, result.get())) return failed();
-  take_history(target, as_tensor(result.get())->grad_fn, as_tensor(result.get())->output_nr);
+  if (target->view_of) {
+    const Ref done(PyObject_CallFunctionObjArgs(rewriter, as_object(target), result.get(), nullptr));
+    if (!done) return nullptr;
+  } else {
+    take_history(target, as_tensor(result.get())->grad_fn, as_tensor(result.get())->output_nr);
+  }
   return Py_NewRef(as_object(target));
 }
+
+static PyObject *set_rewriter(PyObject *, PyObject *callable) {
+  Py_XSETREF(rewriter, Py_NewRef(callable));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef written_functions[] = {{"set_rewriter", set_rewriter, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
 PyObject *written_in_place(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   WeftTensor *target = nargs ? plain(args[0]) : nullptr;

@@ -14,6 +14,7 @@ PyObject *made_leaf(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObj
 // A call of an op in place by way of its functional form: the first argument, with the result in it, and its history. UNHANDLED where it
 // would be cast or refused, or another argument shares memory with it.
 PyObject *written_in_place(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+extern PyMethodDef written_functions[];
 
 }  // namespace weft
 #endif

@@ -373,6 +373,8 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     With has_aux, func returns (output, aux), and aux comes third. `cotangents` is nested as the output.
     """
     call = "vjp(f, *primals)"
+    if _native.is_grad_enabled():
+        _native.not_replayed()  # (the history of what a transform gives is not that of its ops)
     run = _Derivation(call, func, primals, has_aux)
     outputs, out_spec = pytree.flatten(run.result)
     check_outputs(call, "f(*primals)", outputs, run.result)

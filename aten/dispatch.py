@@ -393,7 +393,8 @@ def _with_dtype_of(out: Tensor, kwargs: dict[str, Any]) -> dict[str, Any]:
     """What sums and products are computed in is what they are written into; a dtype that is asked for must be that."""
     dtype = kwargs.get("dtype")
     if dtype is not None and dtype is not out.dtype:
-        raise RuntimeError(f"Expected out tensor to have dtype {dtype}, but got {out.dtype} instead")
+        names = TYPE_NAMES[dtype.name], TYPE_NAMES[out.dtype.name]
+        raise RuntimeError("Expected out tensor to have dtype {}, but got {} instead".format(*names))
     return {**kwargs, "dtype": out.dtype}
 
 

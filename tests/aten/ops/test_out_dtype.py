@@ -48,3 +48,26 @@ def test_chances_are_floating():
         weft.bernoulli(weft.zeros(2, dtype=weft.int32))
     with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
         weft.zeros(2).bernoulli_(weft.ones(2, dtype=weft.int64))
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_running_sums_in_place_are_of_the_tensors_own_dtype(name):
+    within = weft.compile(lambda x: getattr(x * 1, name + "_")(0, dtype=weft.int64))
+    for call in (lambda x: getattr(x, name + "_")(0, dtype=weft.float64), within):
+        with pytest.raises(RuntimeError, match="Bad in-place call: input tensor dtype Float"):
+            call(weft.ones(3))
+    assert getattr(weft.ones(3), name + "_")(0, dtype=weft.float32).dtype is weft.float32
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_running_sums_are_not_bool(name):
+    call, x, truth = getattr(weft, name), weft.ones(3), weft.ones(3) > 0
+    for refused in (
+        lambda: call(x, 0, dtype=weft.bool),
+        lambda: call(x, 0, out=weft.empty(3, dtype=weft.bool)),
+        lambda: getattr(truth, name + "_")(0),
+        lambda: weft.compile(lambda y: call(y, 0, dtype=weft.bool))(x),
+    ):
+        with pytest.raises(NotImplementedError, match=f'"{name}_out_cpu" not implemented for .Bool'):
+            refused()
+    assert getattr(truth[0], name + "_")(0).tolist() is True and call(x[:0], 0, dtype=weft.bool).dtype is weft.bool

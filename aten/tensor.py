@@ -206,7 +206,8 @@ def _uneven(data: Any, floating: bool) -> Exception:
             if not isinstance(part, (list, tuple)):
                 return None
             name = type(part).__name__
-            return TypeError(f"must be real number, not {name}" if floating else f"'{name}' object cannot be interpreted as an integer")
+            wanted = f"must be real number, not {name}" if floating else f"'{name}' object cannot be interpreted as an integer"
+            return TypeError(wanted)
         if not isinstance(part, (list, tuple)):
             return TypeError("not a sequence")
         if len(part) != sizes[dim]:

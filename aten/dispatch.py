@@ -447,7 +447,8 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
     if base.refuses is not None:
         base.refuses(public)
     expanded = _is_deprecated(op, target)
-    (_native.check_fill if "fill" in op.tags or expanded else _native.check_inplace)(target)
+    filled = "fill" in op.tags and not any(isinstance(value, Tensor) for value in public[1:])  # with a number, again and again
+    (_native.check_fill if filled or expanded else _native.check_inplace)(target)
     for value in public[1:]:
         if "number" not in op.tags or getattr(value, "ndim", 1):  # (a tensor without dims may stand for a number)
             _native.check_overlap(target, value, "indexing" in op.tags)

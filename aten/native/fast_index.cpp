@@ -153,9 +153,7 @@ PyObject *fast_setitem(Call &call) {
   Key key;
   if (!key.read(t, call[1].object)) return PyErr_Occurred() ? nullptr : UNHANDLED;
   WeftTensor *view = as_tensor(key.view.get());
-  if (WEFT_NDIM(v) == 0 && !key.tensors) {
-    if (check_fill(view) < 0) return nullptr;
-  } else if (check_inplace(view) < 0) {
+  if (check_inplace(view) < 0) {
     if (!key.tensors) return nullptr;
     PyErr_Clear();  // into expanded tensors index_put_ writes, and warns; what else is refused it refuses
     return UNHANDLED;

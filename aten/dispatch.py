@@ -354,7 +354,7 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
         raise RuntimeError(f"{op.name} does not support the out kwarg when as_tuple is True")
     if "dtype_of_out" in op.tags and isinstance(out, Tensor):
         kwargs = _with_dtype_of(out, kwargs)
-    result = call(op, args, out_dtypes.with_dtype(op, args, kwargs, outs[0]))
+    result = call(op, out_dtypes.in_width_of(op, args, outs[0]), out_dtypes.with_dtype(op, args, kwargs, outs[0]))
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if isinstance(out, (tuple, list)) and not isinstance(result, (tuple, list)):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")

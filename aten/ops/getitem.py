@@ -91,6 +91,8 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
             n = item if is_int(item) else item.__index__()
             size = view.shape[dim]
             if type(n) is int and type(size) is int and not -size <= n < size:
+                if not -(2**63) <= n < 2**63:
+                    raise ValueError("Overflow when unpacking long long")
                 at = input.ndim - view.ndim + dim + added
                 raise IndexError(f"index {n} is out of bounds for dimension {at} with size {size}")
             view = ops.select(view, dim, n)

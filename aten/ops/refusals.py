@@ -32,7 +32,7 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
         "floor_divide remainder fmod copysign gelu layer_norm group_norm batch_norm instance_norm hardtanh relu6 unique "
         "unique_consecutive searchsorted bucketize kthvalue atan2 hypot nextafter gcd lcm linear_class_nll",
     ),
-    ("B", NotImplementedError, "abs ceil floor trunc frac round clamp median nanmedian kthvalue searchsorted bucketize trace lerp"),
+    ("B", NotImplementedError, "abs ceil floor trunc frac round median nanmedian kthvalue searchsorted bucketize trace lerp"),
     (
         "IBC",
         NotImplementedError,
@@ -111,7 +111,9 @@ def declare() -> Callable[[Op], None]:
         for name in names.split():
             if name in registry:
                 found.setdefault(name, {}).update({of: error for kind in kinds for of in _NARROW.get(kind, (_KINDS.get(kind),))})
-    of_op = {id(registry[name]): refused for name, refused in found.items()}
+    of_op: dict[int, dict[Any, type[Exception]]] = {}
+    for name, refused in found.items():  # (an op may have several names)
+        of_op.setdefault(id(registry[name]), {}).update(refused)
 
     def give(op: Op) -> None:
         refused = of_op.get(id(op))

@@ -83,6 +83,19 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
     ("C", RuntimeError, "cauchy_ exponential_ multinomial abs_"),
 )
 
+_KERNELS = {  # what PyTorch's are called whose names do not follow from the op's
+    **{name: f"{name}_vml_cpu" for name in "erf erfc erfinv lgamma i0 round floor ceil trunc".split()},
+    **{name: name for name in "digamma unique trace cross".split()},
+    "special_ndtr": "erf_vml_cpu", "amax": "max_values_cpu", "amin": "min_values_cpu", "nanmedian": "median_cpu",
+    "gelu": "GeluKernelImpl", "searchsorted": "searchsorted_out_cpu", "logcumsumexp": "logcumsumexp_out_cpu",
+    "floor_divide": "div_floor_cpu", "celu": "elu_cpu", "selu": "elu_cpu", "softshrink": "softshrink_check",
+    "logsigmoid": "log_sigmoid_cpu", "softmax": "softmax_lastdim_kernel_impl", "log_softmax": "log_softmax_lastdim_kernel_impl",
+}  # fmt: skip
+
+
+def _kernel_of(op: Op) -> str:
+    return _KERNELS.get(op.name) or op.name.removeprefix("special_") + "_cpu"
+
 
 def _check(op: Op, refused: dict[Any, type[Exception]], tensors: list[tuple[int, bool]], public: tuple[Any, ...]) -> None:
     """Raises where the tensors of a call are of a kind that the op refuses. `tensors`: which arguments may be some, and whether
@@ -98,7 +111,7 @@ def _check(op: Op, refused: dict[Any, type[Exception]], tensors: list[tuple[int,
         dtype, highest = given, category(given)
     error = refused.get(highest) or refused.get(dtype)
     if error is NotImplementedError:
-        raise error(f"\"{op.name}_cpu\" not implemented for '{TYPE_NAMES[dtype.name]}'")
+        raise error(f"\"{_kernel_of(op)}\" not implemented for '{TYPE_NAMES[dtype.name]}'")
     if error is not None:
         raise error(f"{op.name}(): does not support {'complex input' if highest == COMPLEX else TYPE_NAMES[dtype.name] + ' input'}")
 

@@ -354,7 +354,7 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
         raise RuntimeError(f"{op.name} does not support the out kwarg when as_tuple is True")
     if "dtype_of_out" in op.tags and isinstance(out, Tensor):
         kwargs = _with_dtype_of(out, kwargs)
-    result = call(op, args, out_dtypes.with_dtype(op, args, kwargs, outs[0]))
+    result = call(op, out_dtypes.in_width_of(op, args, outs[0]), out_dtypes.with_dtype(op, args, kwargs, outs[0]))
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if isinstance(out, (tuple, list)) and not isinstance(result, (tuple, list)):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -393,7 +393,8 @@ def _with_dtype_of(out: Tensor, kwargs: dict[str, Any]) -> dict[str, Any]:
     """What sums and products are computed in is what they are written into; a dtype that is asked for must be that."""
     dtype = kwargs.get("dtype")
     if dtype is not None and dtype is not out.dtype:
-        raise RuntimeError(f"Expected out tensor to have dtype {dtype}, but got {out.dtype} instead")
+        names = TYPE_NAMES[dtype.name], TYPE_NAMES[out.dtype.name]
+        raise RuntimeError("Expected out tensor to have dtype {}, but got {} instead".format(*names))
     return {**kwargs, "dtype": out.dtype}
 
 
@@ -446,7 +447,8 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
     if base.refuses is not None:
         base.refuses(public)
     expanded = _is_deprecated(op, target)
-    (_native.check_fill if "fill" in op.tags or expanded else _native.check_inplace)(target)
+    filled = "fill" in op.tags and not any(isinstance(value, Tensor) for value in public[1:])  # with a number, again and again
+    (_native.check_fill if filled or expanded else _native.check_inplace)(target)
     for value in public[1:]:
         if "number" not in op.tags or getattr(value, "ndim", 1):  # (a tensor without dims may stand for a number)
             _native.check_overlap(target, value, "indexing" in op.tags)

@@ -19,10 +19,12 @@ _WORD = 2**64
 
 
 def _number(seed: Any) -> int:
-    """The 64 bits of a seed. Raises RuntimeError for one that has more."""
+    """The 64 bits of a seed. Raises ValueError for one that has more, RuntimeError for what is no integer."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
     value = int(seed)
     if not -(2**63) <= value < _WORD:
-        raise RuntimeError(f"Overflow when unpacking long: a seed has 64 bits, got {value}")
+        raise ValueError(f"Overflow when unpacking long long: a seed has 64 bits, got {value}")
     return value % _WORD
 
 
@@ -99,8 +101,8 @@ for _name, _fn in {
 
 
 def manual_seed(seed: Any) -> Generator:
-    """Seed the default generator, and return it. Raises RuntimeError for a seed of more than 64 bits."""
-    return _manual_seed(default_generator, seed)
+    """Seed the default generator, and return it. Raises ValueError for a seed of more than 64 bits."""
+    return _manual_seed(default_generator, int(seed))
 
 
 def seed() -> int:

@@ -167,6 +167,56 @@ def _tuples(data: Any) -> Any:
     return tuple(map(_tuples, data)) if isinstance(data, (list, tuple)) else data
 
 
+def _of_nothing(data: Any, dtype: DType | None) -> np.ndarray | None:
+    """The array of nested sequences whose first ones lead to an empty one: of the sizes on the way there, whatever is beside it."""
+    sizes, first = [], data
+    while isinstance(first, (Sequence, np.ndarray)) and 0 not in sizes:
+        sizes.append(len(first))
+        first = first[0] if sizes[-1] else None
+    if 0 not in sizes:
+        return None
+    if dtype is None:
+        leaves = list(_leaves(data))
+        if any(isinstance(leaf, str) for leaf in leaves):
+            raise TypeError("new(): invalid data type 'str'")
+        numbers = [type(leaf) for leaf in leaves if not isinstance(leaf, (Sequence, np.ndarray, np.generic, Tensor))]
+        empty = [_native.get_default_dtype()] * any(isinstance(leaf, Sequence) for leaf in leaves)
+        dtype = dtype_of_numbers(numbers, [*empty, *_typed(data)])
+    return np.empty(sizes, dtype.to_numpy())
+
+
+def _leaves(data: Any) -> Iterator[Any]:
+    """What nested sequences hold, and those that hold nothing."""
+    if not isinstance(data, Sequence) or isinstance(data, str) or not data:
+        yield data
+        return
+    for item in data:
+        yield from _leaves(item)
+
+
+def _uneven(data: Any, floating: bool) -> Exception:
+    """Says where nested sequences are not of the depths and lengths that the first ones have, as PyTorch does."""
+    sizes, first = [], data
+    while isinstance(first, (list, tuple)):
+        sizes.append(len(first))
+        first = first[0] if first else None
+
+    def look(part: Any, dim: int) -> Exception | None:
+        if dim == len(sizes):
+            if not isinstance(part, (list, tuple)):
+                return None
+            name = type(part).__name__
+            wanted = f"must be real number, not {name}" if floating else f"'{name}' object cannot be interpreted as an integer"
+            return TypeError(wanted)
+        if not isinstance(part, (list, tuple)):
+            return TypeError("not a sequence")
+        if len(part) != sizes[dim]:
+            return ValueError(f"expected sequence of length {sizes[dim]} at dim {dim} (got {len(part)})")
+        return next(filter(None, (look(item, dim + 1) for item in part)), None)
+
+    return look(data, 0) or TypeError("not a sequence")  # (an array beside a number)
+
+
 def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     """Data as a NumPy array of the dtype that a tensor of it has."""
     if isinstance(data, (np.ndarray, np.generic)):
@@ -177,8 +227,9 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
         raise TypeError(f"new(): invalid data type '{'str' if isinstance(data, str) else 'bytes'}'")
     if isinstance(_first_leaf(data), str):
         raise ValueError("too many dimensions 'str'")
-    if isinstance(data, Sequence) and len(data) == 0:
-        return np.empty((0,), (dtype or _native.get_default_dtype()).to_numpy())
+    nothing = _of_nothing(data, dtype)
+    if nothing is not None:
+        return nothing
     types = _leaf_types(data)
     if str in types:
         raise TypeError("new(): invalid data type 'str'")
@@ -193,6 +244,9 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
         array = np.array(data)
     except OverflowError as error:
         raise _overflow() from error
+    except ValueError as error:
+        kinds = {type(leaf) for leaf in _leaves(data)}
+        raise _uneven(data, not kinds <= {int, bool}) from error
     if array.dtype.kind == "O":
         kind = _no_number(array)
         if kind is not None:
@@ -215,7 +269,7 @@ def _numbers(data: Any, dtype: DType) -> np.ndarray:
     except OverflowError:
         array = np.array(data, object)
     except ValueError as error:
-        raise TypeError("not a sequence") from error  # an array beside a number
+        raise _uneven(data, kind == FLOATING) from error
     if array.dtype.kind == "O" and (no_number := _no_number(array)) is not None:
         name = no_number.__name__
         whole = kind in (BOOL, INTEGER)

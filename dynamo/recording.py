@@ -153,7 +153,7 @@ def note_handlers(output, frame, node) -> None:
 
 def _may_be_cast(op: Op, args, dtype, out) -> bool:
     given = [a.as_meta() for a in args if isinstance(a, TensorVariable)]
-    return can_cast(dtype, out) and out_dtypes.refusal(op, given, out, dtype) is None
+    return can_cast(dtype, out) and not out_dtypes.decides(op, dtype, out) and out_dtypes.refusal(op, given, out, dtype) is None
 
 
 def placed(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> dict[str, Variable]:

@@ -169,9 +169,7 @@ PyObject *fast_setitem(Call &call) {
   if (!key.read(t, call[1].object)) return PyErr_Occurred() ? nullptr : UNHANDLED;
   if (recorded) return recorded_setitem(t, key, v);
   WeftTensor *view = as_tensor(key.view.get());
-  if (WEFT_NDIM(v) == 0 && !key.tensors) {
-    if (check_fill(view) < 0) return nullptr;
-  } else if (check_inplace(view) < 0) {
+  if (check_inplace(view) < 0) {
     if (!key.tensors) return nullptr;
     PyErr_Clear();  // into expanded tensors index_put_ writes, and warns; what else is refused it refuses
     return UNHANDLED;

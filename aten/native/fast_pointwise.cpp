@@ -542,7 +542,8 @@ PyObject *fast_clamp(Call &call) {
   int dtype = WEFT_DTYPE(x);
   WeftLoop body = weft_kernels.pointwise[WEFT_CLAMP][dtype];
   alignas(16) char low[16], high[16];
-  if (!body || !place_bound(call[1].object, dtype, false, low) || !place_bound(call[2].object, dtype, true, high)) return UNHANDLED;
+  if (!body || dtype == WEFT_BOOL) return UNHANDLED;
+  if (!place_bound(call[1].object, dtype, false, low) || !place_bound(call[2].object, dtype, true, high)) return UNHANDLED;
   Ref out(room_for(call, x, dtype));
   if (!out) return nullptr;
   WeftTensor *tensors[4] = {x, nullptr, nullptr, as_tensor(out.get())};
@@ -556,7 +557,7 @@ PyObject *fast_inplace_clamp(Call &call) {
   const int dtype = WEFT_DTYPE(target);
   WeftLoop body = weft_kernels.pointwise[WEFT_CLAMP][dtype];
   alignas(16) char low[16], high[16];
-  if ((call[1].none() && call[2].none()) || !body || records(target)) return UNHANDLED;
+  if ((call[1].none() && call[2].none()) || !body || dtype == WEFT_BOOL || records(target)) return UNHANDLED;
   if (!place_bound(call[1].object, dtype, false, low) || !place_bound(call[2].object, dtype, true, high)) return UNHANDLED;
   if (check_inplace(target) < 0) return nullptr;
   WeftTensor *tensors[4] = {target, nullptr, nullptr, target};

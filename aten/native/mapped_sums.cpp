@@ -78,6 +78,7 @@ bool rows_of(const WeftTensor *x, uint64_t mask, int64_t *rows, int64_t *n) {
 }
 
 template <class T, int dtype> bool sum_rows(WeftTensor *x, Map map, int64_t rows, int64_t n, WeftTensor *out) {
+  if (n == 1) map = SIZE;  // (whose square may be infinite, or none)
   const Sums<T, dtype> sums{map};
   if (!sums.exists()) return false;
   T *to = reinterpret_cast<T *>(weft_data(out));

@@ -102,6 +102,9 @@ def _clamp_dtype(x: Any, low: Any, high: Any) -> Any:
     for bound in bounds:
         if not hasattr(bound, "dtype"):
             element(bound, dtype)
+    if dtype is dtypes.bool:
+        side = "" if len(bounds) == 2 else "_min" if high is None else "_max"
+        raise NotImplementedError(f"\"clamp{side}_scalar_cpu\" not implemented for 'Bool'")
     return dtype
 
 
@@ -117,6 +120,8 @@ def _(input, min, max):
         input, min, max = (x if x is None else x.to(dtype) for x in (input, min, max))
     if input.dtype.is_floating_point:
         return _between(input, min, max)
+    if input.dtype is dtypes.bool and len(given) == 3:
+        raise NotImplementedError("\"clamp_cpu\" not implemented for 'Bool'")
     result = input if min is None else ops.maximum(input, min)
     return result if max is None else ops.minimum(result, max)
 

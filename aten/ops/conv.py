@@ -224,6 +224,7 @@ def _(input, kernel, dilation, padding, stride):
 
 @image_of_columns.decompose
 def _(input, size, kernel, dilation, padding, stride):
+    _check_windows(kernel, padding)
     wide = [s + 2 * p for s, p in zip(size, padding)]
     out = _windows_along(wide, kernel, dilation, stride)
     n, c, places = input.shape[0], input.shape[1] // product(kernel), product(kernel) * product(out)
@@ -258,6 +259,13 @@ def _(out, x, size, kernel, dilation, padding, stride):
     out[...] = wide[:, :, padding[0] : padding[0] + size[0], padding[1] : padding[1] + size[1]]
 
 
+def _check_windows(kernel: list[Any], padding: list[Any]) -> None:
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel_height: {kernel[0]} kernel_width: {kernel[1]}")
+    if any(p < 0 for p in padding):
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
+
+
 @composite(
     "im2col(Tensor input, Any kernel_size, Any dilation=1, Any padding=0, Any stride=1) -> Tensor",
     tags=["function_only"],
@@ -265,7 +273,7 @@ def _(out, x, size, kernel, dilation, padding, stride):
 def im2col(input, kernel_size, dilation, padding, stride):
     """Windows of [N, C, H, W] as columns: [N, C * taps, places]. `nn.functional.unfold`."""
     x = input.unsqueeze(0) if input.ndim == 3 else input
-    if x.ndim != 4:
+    if x.ndim != 4 or any(is_empty(s) for s in x.shape[1:]):
         raise RuntimeError(
             f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
             f"input, but "
@@ -273,8 +281,7 @@ def im2col(input, kernel_size, dilation, padding, stride):
         )
     kernel, dilation = spread_over(kernel_size, 2, "kernel_size"), spread_over(dilation, 2, "dilation")
     padding, stride = spread_over(padding, 2, "padding"), spread_over(stride, 2, "stride")
-    if any(k <= 0 for k in kernel):
-        raise RuntimeError(f"kernel size should be greater than zero, but got kernel_height: {kernel[0]} kernel_width: {kernel[1]}")
+    _check_windows(kernel, padding)
     out = _windows_along([s + 2 * p for s, p in zip(x.shape[2:], padding)], kernel, dilation, stride)
     if any(bool(o < 1) for o in out):
         raise RuntimeError(
@@ -301,6 +308,7 @@ def col2im(input, output_size, kernel_size, dilation, padding, stride):
     size, kernel = spread_over(output_size, 2, "output_size"), spread_over(kernel_size, 2, "kernel_size")
     dilation, padding = spread_over(dilation, 2, "dilation"), spread_over(padding, 2, "padding")
     stride = spread_over(stride, 2, "stride")
+    _check_windows(kernel, padding)
     wide = [s + 2 * p for s, p in zip(size, padding)]
     out = _windows_along(wide, kernel, dilation, stride)
     given = (

@@ -7,7 +7,6 @@ import numpy as np
 from aten import _native
 from aten import dtype as dtypes
 from aten.errors import warn_caller
-from aten.meta import Meta
 from aten.op import composite, ops
 from aten.ops.index_tensors import index
 from aten.promotion import TYPE_NAMES
@@ -92,6 +91,8 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
             n = item if is_int(item) else item.__index__()
             size = view.shape[dim]
             if type(n) is int and type(size) is int and not -size <= n < size:
+                if not -(2**63) <= n < 2**63:
+                    raise ValueError("Overflow when unpacking long long")
                 at = input.ndim - view.ndim + dim + added
                 raise IndexError(f"index {n} is out of bounds for dimension {at} with size {size}")
             view = ops.select(view, dim, n)
@@ -161,7 +162,7 @@ def getitem(input, key):
 @composite("setitem(Tensor input, Any key, Any value) -> Any", tags=["hidden", "effect"], native="index")
 def setitem(input, key, value):
     """input[key] = value, through the view that the basic part of the key takes. Returns nothing."""
-    view, tensors = _split(input, key)
+    view, tensors = _split(input, None if key is True else key)
     if not hasattr(value, "dtype") or isinstance(value, (np.ndarray, np.generic)):
         value = _value(value, input)
     if tensors is None:
@@ -170,10 +171,7 @@ def setitem(input, key, value):
             value = value.reshape(list(value.shape[extra:]))
         if view is input:
             view = ops.alias(input)
-        if value.ndim == 0 and any(type(s) is int and s == 0 for s in Meta.of(view).strides):
-            view.fill_(value)  # one value may go to elements that share memory
-        else:
-            view.copy_(value)
+        view.copy_(value)
     else:
         view.index_put_(tensors, _of_dtype(value, view, tensors))
 

@@ -430,8 +430,17 @@ def index_copy(input, dim, index, source):
     """input with the slices of `dim` that index names replaced by those of source."""
     places = _copied_to(input, dim, index, source)
     if input.ndim == 0:
-        return ops.copy(input, source.reshape([]))
-    return ops.contiguous(ops.index_put(input, places, source))
+        return index_copy(input.reshape([1]), 0, index, source.reshape([1])).reshape([])
+    return ops.contiguous(_copied(ops.index_put, input, places, index, source))
+
+
+def _copied(put: Any, input: Any, places: list[Any], index: Any, source: Any) -> Any:
+    try:
+        return put(input, places, source)
+    except IndexError as error:
+        size = input.shape[len(places) - 1]
+        bad = [i for i in index.reshape([-1]).tolist() if not 0 <= i < size]
+        raise IndexError(f"index_copy_(): {outside(bad[0], len(places) - 1, size)}" if bad else str(error)) from None
 
 
 def _copied_to(input: Any, dim: int, index: Any, source: Any) -> list[Any]:
@@ -449,13 +458,15 @@ def _copied_to(input: Any, dim: int, index: Any, source: Any) -> list[Any]:
     rows = source.shape[wrap_dim(dim, input.ndim)] if source.ndim == input.ndim else None
     if rows is not None and bool(rows != product(index.shape)):
         raise IndexError(f"index_copy_(): Number of indices ({product(index.shape)}) should be equal to source.size(dim) ({rows})")
-    return [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])]
+    d = wrap_dim(dim, input.ndim)
+    index = index.reshape([-1])
+    return [None] * d + [ops.where(index < 0, input.shape[d], index)]  # it does not count from the end
 
 
 @index_copy.in_place
 def _(input, dim, index, source):
     places = _copied_to(input, dim, index, source)
-    return input.index_put_(places, source) if places else NotImplemented
+    return _copied(ops.index_put_, input, places, index, source) if places else NotImplemented
 
 
 @composite(
@@ -465,7 +476,7 @@ def index_fill(input, dim, index, value):
     """input with the slices of `dim` that index names set to a value."""
     _check_fill(input, index, value)
     if input.ndim == 0:
-        return ops.fill(input, value)
+        return index_fill(input.reshape([1]), 0, index, value).reshape([])
     places, value = _filled_with(input, dim, index, value)
     if getattr(value, "requires_grad", False):  # whose gradient has a place once, however often it is named
         none = ops.full(list(input.shape), False, dtype=dtypes.bool, device=input.device)

@@ -516,11 +516,13 @@ def einsum(equation, operands):
     Also einsum(x, [0, 1], y, [1, 2], [0, 2]): each operand followed by the numbers of its dims (`...` for those not named).
     """
     if not isinstance(equation, str):
+        if not hasattr(equation, "permute"):
+            raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
         named = len(operands) == 0 or not all(n is Ellipsis or isinstance(n, int) for n in operands)
         equation, operands = _from_sublists([equation, *(operands if named else [operands])])  # one list comes as its elements
-    wrong = next((i for i, x in enumerate(operands) if not hasattr(x, "ndim")), None)
+    wrong = next((i for i, x in enumerate(operands) if not hasattr(x, "permute")), None)  # (an array of NumPy's, say)
     if wrong is not None:
-        raise TypeError(f"einsum(): expected Tensor as operand {wrong}, but got {type(operands[wrong]).__name__}")
+        raise TypeError(f"expected Tensor as element {wrong} in argument 1, but got {type(operands[wrong]).__name__}")
     labels, out = _einsum_terms(equation, [x.ndim for x in operands])
     size: dict[str, Any] = {}
     for term, x in zip(labels, operands):

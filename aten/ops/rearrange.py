@@ -118,7 +118,7 @@ def expand_as(input, other):
     return ops.expand(input, list(other.shape))
 
 
-@composite("broadcast_to(Tensor input, int[] size) -> Tensor")
+@composite("broadcast_to(Tensor input, int[*] size) -> Tensor")
 def broadcast_to(input, size):
     """`expand` under its NumPy name."""
     return ops.expand(input, size)

@@ -11,6 +11,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import Op, composite, op, ops, widened
 from aten.ops.batching import batch_dims, is_tensor
+from aten.ops.closed import closed
 from aten.ops.pieces import reduce_into, reduction
 from aten.promotion import TYPE_NAMES, category, to_real
 from aten.shapes import is_empty, product, reduced_sizes, refuse_many, wrap_dim, wrap_dims
@@ -422,10 +423,18 @@ def nansum(input, dim, keepdim, dtype):
     return sum(zero_nans(input), dim, keepdim, dtype=dtype)
 
 
+closed(
+    "zero_nans_core(Tensor input) -> Tensor",
+    lambda x: ops.where(ops.isnan(x), 0, x),
+    lambda t, x: t * ops.eq(x, x),  # (NaN where a sum of none is divided by none)
+    "input with 0 where it is NaN.",
+)
+
+
 @composite("zero_nans(Tensor input) -> Tensor", tags=["function_only", "hidden"], native="chain")
 def zero_nans(input):
     """input with 0 where it is NaN."""
-    return ops.where(ops.isnan(input), 0, input)
+    return ops.zero_nans_core(input)
 
 
 @composite("nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")

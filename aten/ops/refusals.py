@@ -17,6 +17,8 @@ from aten.promotion import BOOL, COMPLEX, INTEGER, TYPE_NAMES, category
 _KINDS = {"B": BOOL, "I": INTEGER, "C": COMPLEX}
 _NARROW = {"H": (dtypes.float16, dtypes.bfloat16), "N": (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8)}
 _POLYNOMIALS = " ".join(f"special_{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw")
+_POLYNOMIALS += "".join(f" special_{name}" for name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l"))
+_POLYNOMIALS += " special_legendre_polynomial_p"
 _TRANSFORMS = "fft fft2 fftn rfft rfft2 rfftn hfft hfft2 hfftn"
 _FFT = " ".join(f"fft_{inverse}{name}" for inverse in ("", "i") for name in _TRANSFORMS.split())
 _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
@@ -32,7 +34,7 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
         "floor_divide remainder fmod copysign gelu layer_norm group_norm batch_norm instance_norm hardtanh relu6 unique "
         "unique_consecutive searchsorted bucketize kthvalue atan2 hypot nextafter gcd lcm linear_class_nll",
     ),
-    ("B", NotImplementedError, "abs ceil floor trunc frac round clamp median nanmedian kthvalue searchsorted bucketize trace lerp"),
+    ("B", NotImplementedError, "abs ceil floor trunc frac round median nanmedian kthvalue searchsorted bucketize trace lerp"),
     (
         "IBC",
         NotImplementedError,
@@ -56,9 +58,9 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
         "special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1 "
         "special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 special_spherical_bessel_j0 special_zeta "
         "special_erfcx special_ndtri "
-        "special_hermite_polynomial_h special_hermite_polynomial_he special_laguerre_polynomial_l special_legendre_polynomial_p "
         f"{_POLYNOMIALS} multi_margin_loss multilabel_margin_loss",
     ),
+    ("C", NotImplementedError, _POLYNOMIALS),
     ("H", RuntimeError, f"stft {_FFT}"),
     ("IB", RuntimeError, "stft soft_margin_loss"),
     ("BC", NotImplementedError, "max_pool1d max_pool2d max_pool3d mse_loss"),
@@ -79,9 +81,23 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
     ("N", NotImplementedError, "conv_transpose1d conv_transpose2d conv_transpose3d"),
     ("I", NotImplementedError, "im2col col2im"),
     ("B", NotImplementedError, "cross linalg_cross addcmul geometric_ threshold"),
+    ("IBC", NotImplementedError, "poisson"),
     ("C", NotImplementedError, "log_normal_"),
     ("C", RuntimeError, "cauchy_ exponential_ multinomial abs_"),
 )
+
+_KERNELS = {  # what PyTorch's are called whose names do not follow from the op's
+    **{name: f"{name}_vml_cpu" for name in "erf erfc erfinv lgamma i0 round floor ceil trunc".split()},
+    **{name: name for name in "digamma unique trace cross".split()},
+    "special_ndtr": "erf_vml_cpu", "amax": "max_values_cpu", "amin": "min_values_cpu", "nanmedian": "median_cpu",
+    "gelu": "GeluKernelImpl", "searchsorted": "searchsorted_out_cpu", "logcumsumexp": "logcumsumexp_out_cpu",
+    "floor_divide": "div_floor_cpu", "celu": "elu_cpu", "selu": "elu_cpu", "softshrink": "softshrink_check",
+    "logsigmoid": "log_sigmoid_cpu", "softmax": "softmax_lastdim_kernel_impl", "log_softmax": "log_softmax_lastdim_kernel_impl",
+}  # fmt: skip
+
+
+def _kernel_of(op: Op) -> str:
+    return _KERNELS.get(op.name) or op.name.removeprefix("special_") + "_cpu"
 
 
 def _check(op: Op, refused: dict[Any, type[Exception]], tensors: list[tuple[int, bool]], public: tuple[Any, ...]) -> None:
@@ -98,7 +114,7 @@ def _check(op: Op, refused: dict[Any, type[Exception]], tensors: list[tuple[int,
         dtype, highest = given, category(given)
     error = refused.get(highest) or refused.get(dtype)
     if error is NotImplementedError:
-        raise error(f"\"{op.name}_cpu\" not implemented for '{TYPE_NAMES[dtype.name]}'")
+        raise error(f"\"{_kernel_of(op)}\" not implemented for '{TYPE_NAMES[dtype.name]}'")
     if error is not None:
         raise error(f"{op.name}(): does not support {'complex input' if highest == COMPLEX else TYPE_NAMES[dtype.name] + ' input'}")
 
@@ -111,7 +127,9 @@ def declare() -> Callable[[Op], None]:
         for name in names.split():
             if name in registry:
                 found.setdefault(name, {}).update({of: error for kind in kinds for of in _NARROW.get(kind, (_KINDS.get(kind),))})
-    of_op = {id(registry[name]): refused for name, refused in found.items()}
+    of_op: dict[int, dict[Any, type[Exception]]] = {}
+    for name, refused in found.items():  # (an op may have several names)
+        of_op.setdefault(id(registry[name]), {}).update(refused)
 
     def give(op: Op) -> None:
         refused = of_op.get(id(op))

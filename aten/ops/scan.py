@@ -10,7 +10,7 @@ from aten.meta import Meta
 from aten.op import Op, inplace_of, op, ops
 from aten.ops.batching import batch_dims
 from aten.ops.by_definition import by_definition
-from aten.promotion import category
+from aten.promotion import TYPE_NAMES, category
 from aten.shapes import product, wrap_dim
 
 
@@ -218,6 +218,33 @@ def _(tangents, input, dim, out):
 for _made in (cumsum, cumprod, logcumsumexp):
     _made.normal(_wrapped)
     _made.batch_fn = batch_dims(_made)
-for _made in (cumsum, cumprod):
-    _made.inplace = inplace_of(_made)
+
+
+def _refuses_bool(name: str, input: Any, dtype: Any) -> None:
+    if dtype is dtypes.bool and input.ndim and input.numel():
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+
+
+def _in_its_own_dtype(made: Op) -> None:
+    """What is summed or multiplied is not bool, and in place of the tensor's dtype alone."""
+
+    def refuses_in_place(public: tuple[Any, ...]) -> None:
+        input, dim, dtype = public
+        wrap_dim(dim, input.ndim)
+        if dtype is not None and dtype is not input.dtype:
+            names = TYPE_NAMES[input.dtype.name], TYPE_NAMES[dtype.name]
+            raise RuntimeError("Bad in-place call: input tensor dtype {} and output tensor dtype {} should match".format(*names))
+        _refuses_bool(made.name, input, input.dtype)
+
+    made.refuses = lambda public: _refuses_bool(made.name, public[0], public[2])
+    made.inplace = inplace_of(made)
+    made.inplace.refuses = refuses_in_place
+
+    @made.in_place
+    def _(input, dim, dtype):
+        return NotImplemented if input.dtype is not dtypes.bool else input  # (of one element, or none: what is not refused)
+
+
+_in_its_own_dtype(cumsum)
+_in_its_own_dtype(cumprod)
 __all__ = ["cumprod", "cumsum", "reverse_cumsum"]

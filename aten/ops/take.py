@@ -46,10 +46,10 @@ def put(input, index, source, accumulate):
 @composite("take_along_dim(Tensor input, LongTensor indices, int? dim=None) -> Tensor")
 def take_along_dim(input, indices, dim):
     """`gather` with broadcasting of the other dimensions; without dim of the flattened tensor."""
-    if indices.dtype is not dtypes.int64:
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {TYPE_NAMES[indices.dtype.name]}")
     if dim is None:
         return ops.gather(input.reshape([-1]), 0, indices.reshape([-1]))
+    if indices.dtype is not dtypes.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {TYPE_NAMES[indices.dtype.name]}")
     if input.ndim != indices.ndim:
         raise RuntimeError(
             f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -75,11 +75,13 @@ def index_reduce(input, dim, index, source, reduce, include_self):
     if not include_self and (input.dtype.is_complex or input.dtype is dtypes.bool):
         name = TYPE_NAMES[input.dtype.name]
         raise NotImplementedError(f"\"index_reduce_func_exclude_input_init\" not implemented for '{name}'")
-    if input.ndim == 0:
-        return ops.scatter_reduce(input, 0, index.reshape([]), source.reshape([]), reduce, include_self=include_self)
     d = wrap_dim(dim, input.ndim)
+    source = source if input.ndim else source.reshape([])
     at = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(list(source.shape))
-    return ops.scatter_reduce(input, d, at, source, reduce, include_self=include_self)
+    try:
+        return ops.scatter_reduce(input, d, at, source, reduce, include_self=include_self)
+    except RuntimeError as error:
+        raise IndexError("index out of range in self") if "is out of bounds" in str(error) else error from None
 
 
 @composite("unravel_index(Tensor indices, Any shape) -> Tensor[]", tags=["function_only"])

@@ -10,7 +10,7 @@ from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims
 from aten.ops.reduction import keep, largest_size, reduced, smallest_size, sum
 from aten.promotion import TYPE_NAMES, category, promote_types, to_real
-from aten.shapes import check_dims, is_empty, is_int, wrap_dims
+from aten.shapes import check_dims, is_empty, is_int, is_one, wrap_dims
 
 
 def _check_identity(x: Any, p: Any, dim: Any, dims: list[int]) -> None:
@@ -31,14 +31,10 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
         _check_identity(x, p, dim, dims)
     if p == 0:
         return sum(ops.where(ops.eq(x, 0), x.abs(), 1.0), dims or None, keepdim)
-    if not dims:
-        return x.abs()
-    if p == float("inf"):
-        return largest_size(x, dims, keepdim)
-    if p == -float("inf"):
-        return smallest_size(x, dims, keepdim)
-    if p == 1:
-        return sum(x.abs(), dims, keepdim)
+    if p in (1, float("inf"), -float("inf")):
+        if p == 1 or not dims:
+            return sum(x.abs(), dims, keepdim) if dims else x.abs()
+        return (largest_size if p > 0 else smallest_size)(x, dims, keepdim)
     return power_norm(x, dims, p, keepdim)
 
 
@@ -51,6 +47,8 @@ def power_norm(input: Meta, dim: list[int], p: Any, keepdim: bool) -> Meta:
 
 @power_norm.decompose
 def _(x, dims, p, keepdim):
+    if all(is_one(x.shape[d]) for d in dims):  # whose powers may be infinite, or none
+        return sum(x.abs(), dims, keepdim) if dims else x.abs()
     if p == 2:
         squares = ops.square(ops.real(x)) + ops.square(ops.imag(x)) if x.dtype.is_complex else x * x
         return sum(squares, dims, keepdim).sqrt()

@@ -10,7 +10,30 @@ LEAF = weft.ones(3, requires_grad=True)
 X = weft.ones(3)
 INTEGERS = weft.ones(3, dtype=weft.int64)
 
+TRUTH = weft.tensor([True, False])
+SQUARE = weft.ones(2, 2)
+
 REFUSED = [
+    (ValueError, lambda: X[2**70]),
+    (ValueError, lambda: SQUARE[..., -(2**63) - 1]),
+    (ValueError, lambda: X.clone().__setitem__(2**63, 1)),
+    (IndexError, lambda: X[2**62]),
+    (NotImplementedError, lambda: TRUTH.clamp(min=True)),
+    (NotImplementedError, lambda: TRUTH.clip(True, True)),
+    (NotImplementedError, lambda: TRUTH.clone().clamp_(max=True)),
+    (NotImplementedError, lambda: TRUTH.clamp_min(True)),
+    (NotImplementedError, lambda: TRUTH.clamp(TRUTH, TRUTH)),
+    (NotImplementedError, lambda: weft.compile(lambda x: x.clamp(max=True))(TRUTH)),
+    (RuntimeError, lambda: F.fold(weft.ones(1, 4, 4), (0, 0), 0)),
+    (RuntimeError, lambda: F.fold(weft.ones(1, 4, 4), (3, 3), 2, padding=-1)),
+    (RuntimeError, lambda: F.unfold(weft.ones(1, 1, 4, 4), 2, padding=-1)),
+    (RuntimeError, lambda: F.unfold(weft.ones(1, 0, 4, 4), 2)),
+    (TypeError, lambda: weft.einsum("ij,jk->ik", SQUARE, np.ones((2, 2)))),
+    (TypeError, lambda: weft.einsum(np.ones((2, 2)), [0, 1], [0])),
+    (TypeError, lambda: weft.einsum(3, SQUARE)),
+    (ValueError, lambda: weft.manual_seed(2**64)),
+    (RuntimeError, lambda: weft.Generator().manual_seed(1.5)),
+    (RuntimeError, lambda: weft.Generator().manual_seed(True)),
     (RuntimeError, lambda: weft.add(INTEGERS, INTEGERS, alpha=True)),
     (RuntimeError, lambda: weft.add(X, INTEGERS, alpha=True)),
     (RuntimeError, lambda: weft.sub(X, X, alpha=2j)),
@@ -76,6 +99,11 @@ def test_what_is_taken_for_a_bound_or_a_format():
     assert X.clamp(min=weft.tensor(2.0)).tolist() == X.clamp(min=2, max=None).tolist() == [2, 2, 2]
     assert weft.zeros(3).fill_(weft.tensor(2)).tolist() == [2, 2, 2]
     assert X.to(memory_format=weft.preserve_format).tolist() == X.clone(memory_format=None).tolist() == [1, 1, 1]
+
+
+def test_truth_is_clamped_beside_numbers_and_by_one_tensor():
+    assert TRUTH.clamp(min=1).tolist() == [1, 1] and TRUTH.clamp(max=0.5).tolist() == [0.5, 0]
+    assert TRUTH.clamp(min=TRUTH[0]).tolist() == [True, True] and TRUTH.clamp(TRUTH.int(), INTEGERS[:2]).tolist() == [1, 0]
 
 
 def test_forms_that_are_taken():

@@ -94,3 +94,39 @@ def test_a_copy_of_an_array_lies_as_the_array():
 def test_what_is_no_number(data, dtype, error, text):
     with pytest.raises(error, match=text):
         aten.tensor(data, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    "data, dtype, sizes",
+    [
+        ([[], [1]], aten.float32, (2, 0)),
+        ([[], 1], aten.float32, (2, 0)),
+        ([[[]], [1]], aten.float32, (2, 1, 0)),
+        ([[[]], [[], []]], aten.float32, (2, 1, 0)),
+        ([[], [1j]], aten.complex64, (2, 0)),
+        ([[], np.ones(1)], aten.float64, (2, 0)),
+        ([np.ones((2, 0), np.int8)], aten.int8, (1, 2, 0)),
+        ([range(0), 5], aten.float32, (2, 0)),
+    ],
+)
+def test_where_the_first_part_is_empty_the_others_are_not_looked_into(data, dtype, sizes):
+    made = aten.tensor(data)
+    assert made.dtype is dtype and made.shape == sizes
+    assert aten.tensor(data, dtype=aten.int32).shape == sizes and aten.empty(0).new_tensor(data).shape == sizes
+
+
+@pytest.mark.parametrize(
+    "data, error, words",
+    [
+        ([[1], []], ValueError, "expected sequence of length 1 at dim 1 .got 0"),
+        ([[[1]], [[]]], ValueError, "expected sequence of length 1 at dim 2 .got 0"),
+        ([[1], [[2]]], TypeError, "'list' object cannot be interpreted as an integer"),
+        ([[1], [[]]], TypeError, "must be real number, not list"),
+        ([[[2]], [1]], TypeError, "not a sequence"),
+        ([[], ["a"]], TypeError, "invalid data type 'str'"),
+        ([[], None], RuntimeError, "Could not infer dtype of NoneType"),
+    ],
+)
+def test_what_is_uneven_is_refused(data, error, words):
+    with pytest.raises(error, match=words):
+        aten.tensor(data)

@@ -117,13 +117,13 @@ def test_one_value_may_be_written_to_elements_that_share_memory():
     x = tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = (x * 1).unsqueeze(1)
     e = y.expand(3, 4)
-    e[1] = 7.0
+    e[1].fill_(7.0)
     e[2].zero_()
     e[0].fill_(5.0)
     assert y.tolist() == [[5], [7], [0]]
     y.sum().backward()
     assert x.grad.tolist() == [0, 0, 0]
-    for write in (lambda: e.add_(1), lambda: e.copy_(aten.ones(3, 4)), lambda: e.normal_()):
+    for write in (lambda: e.add_(1), lambda: e.copy_(aten.ones(3, 4)), lambda: e.normal_(), lambda: e.__setitem__(1, 7.0)):
         with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
             write()
 

@@ -92,3 +92,34 @@ def test_the_extreme_of_one_nan():
         assert slope(y) == 1
     three = weft.tensor(3.0, requires_grad=True)
     assert weft.autograd.grad(three.amax(), three)[0].item() == 1
+
+
+def _gradient(call, value, compiled):
+    x = weft.tensor(value, requires_grad=True)
+    (weft.compile(call) if compiled else call)(x).sum().backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("order", [2, 3, 0.5, -1])
+def test_the_norm_of_a_number_that_is_not_finite_has_no_slope(order, compiled):
+    for value in (math.nan, math.inf, -math.inf):
+        assert _gradient(lambda x: x.norm(order), value, compiled).isnan()
+    assert _gradient(lambda x: x.norm(order), -4.0, compiled) == -1 and _gradient(lambda x: x.norm(order), 0.0, compiled) == 0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_mean_of_no_numbers_has_no_slope(compiled):
+    found = _gradient(lambda x: x.nanmean(-1), [[math.nan, math.nan], [math.nan, 2.0]], compiled)
+    assert found[0].isnan().all() and found[1].tolist() == [0, 1]
+    assert _gradient(lambda x: x.nansum(), [math.nan, 2.0], compiled).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("order", [2, 3, 0.5])
+def test_the_norm_of_one_element_is_its_size(order, compiled):
+    x = weft.tensor([[1e30], [-1e-30]])
+    call = weft.compile(weft.linalg.vector_norm) if compiled else weft.linalg.vector_norm
+    assert call(x, order, 1).equal(x.abs().flatten())
+    assert call(x[0], order) == call(x[0, 0], order) == x[0, 0]
+    assert _gradient(lambda x: x.norm(2, 1), [[1e30], [-1e-30]], compiled).tolist() == [[1], [-1]]

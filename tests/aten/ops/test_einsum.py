@@ -28,7 +28,7 @@ def test_what_does_not_fit_is_refused():
     a = weft.ones(2, 2)
     with pytest.raises(ValueError, match="subscript 77 is not within the valid range"):
         weft.einsum(a, [0, 77])
-    with pytest.raises(TypeError, match="expected Tensor as operand 0, but got int"):
+    with pytest.raises(TypeError, match="expected Tensor as element 0 in argument 1, but got int"):
         weft.einsum("ij", 3)
 
 

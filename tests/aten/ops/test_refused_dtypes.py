@@ -21,6 +21,13 @@ REFUSED = (
     (lambda: F.conv_transpose1d(LINE.char(), LINE.char()), NotImplementedError, "not implemented for 'Char'"),
     (lambda: F.unfold(IMAGE.long(), 2), NotImplementedError, "not implemented for 'Long'"),
     (lambda: F.fold(weft.ones(1, 4, 9).long(), 4, 2), NotImplementedError, "not implemented for 'Long'"),
+    (lambda: weft.poisson(X.long()), NotImplementedError, "\"poisson_cpu\" not implemented for 'Long'"),
+    (lambda: weft.special.log_ndtr(X.half()), NotImplementedError, "^\"log_ndtr_cpu\" not implemented for 'Half'"),
+    (lambda: weft.special.zeta(X.half(), X.half()), NotImplementedError, "^\"zeta_cpu\" not implemented for 'Half'"),
+    (lambda: weft.special.hermite_polynomial_h(X + 1j, X), NotImplementedError, "^\"hermite_polynomial_h_cpu\" not implemented"),
+    (lambda: weft.special.ndtr(X + 1j), NotImplementedError, "^\"erf_vml_cpu\" not implemented for 'ComplexFloat'"),
+    (lambda: weft.lgamma(X + 1j), NotImplementedError, "^\"lgamma_vml_cpu\" not implemented for 'ComplexFloat'"),
+    (lambda: weft.amax(X + 1j), NotImplementedError, "^\"max_values_cpu\" not implemented for 'ComplexFloat'"),
     (lambda: F.pad(LINE, (1, 1), mode="reflect"), NotImplementedError, "\"reflection_pad1d\" not implemented for 'Bool'"),
     (lambda: F.local_response_norm(X[None, None] + 1j, 2), NotImplementedError, "not implemented for 'ComplexFloat'"),
 )

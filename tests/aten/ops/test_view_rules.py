@@ -163,3 +163,11 @@ def test_as_strided_scatter_writes_into_the_memory_that_input_is_a_view_of(of, w
 def test_windows_that_as_strided_scatter_cannot_write_are_refused(window, message, of):
     with pytest.raises(RuntimeError, match=message):
         weft.as_strided_scatter(of(weft.arange(6.0).view(3, 2)), weft.ones(2), *window)
+
+
+def test_sizes_and_dims_may_be_spread():
+    x = weft.ones(1, 2, 1)
+    assert x.squeeze(0, 2).shape == x.clone().squeeze_(0, 2).shape == x.squeeze((0, 2)).shape == (2,)
+    assert x.broadcast_to(3, 2, 4).shape == weft.compile(lambda y: y.squeeze(0).broadcast_to(3, 2, 4))(x).shape == (3, 2, 4)
+    with pytest.raises(RuntimeError, match="dim 0 appears multiple times"):
+        x.squeeze(0, 0)

@@ -1,4 +1,4 @@
-// cast.cpp: every real dtype to every other. A float becomes an integer by way of int32, or int64 for uint8, uint32 and what is
+// cast.cpp: every real dtype to every other, and to complex ones. A float becomes an integer by way of int32, or int64 for uint8, uint32 and what is
 // wider (the processor's "indefinite" value, the minimum, for what does not fit there and NaN), and is cut to the width; uint64 has its
 // upper half by way of int64 too. Those are PyTorch's results on x86. Bool is "not equal to zero".
 #include "vectors.h"
@@ -142,6 +142,35 @@ template <class From, class To> void through(char **args, const intptr_t *count,
   }
 }
 
+// To complex numbers of two `To`, whose imaginary parts are 0.
+template <class From, class To> void to_complex(char **args, const intptr_t *count, const intptr_t *steps, void *) {
+  const intptr_t n = *count;
+  typedef typename From::Stored A;
+  struct Pair { typename To::Stored real, imaginary; };
+  if (steps[0] == sizeof(A) && steps[1] == sizeof(Pair)) {
+    const A *x = (const A *)args[0];
+    Pair *y = (Pair *)args[1];
+    for (intptr_t i = 0; i < n; i++) y[i] = {Put<To>::call(value<From>(x[i])), 0};
+    return;
+  }
+  for (intptr_t i = 0; i < n; i++) {
+    A x;
+    memcpy(&x, args[0] + i * steps[0], sizeof x);
+    const Pair y = {Put<To>::call(value<From>(x)), 0};
+    memcpy(args[1] + i * steps[1], &y, sizeof y);
+  }
+}
+
+// Between complex64 and complex128.
+template <class A, class B> void between_complex(char **args, const intptr_t *count, const intptr_t *steps, void *) {
+  for (intptr_t i = 0; i < *count; i++) {
+    A x[2];
+    memcpy(x, args[0] + i * steps[0], sizeof x);
+    const B y[2] = {(B)x[0], (B)x[1]};
+    memcpy(args[1] + i * steps[1], y, sizeof y);
+  }
+}
+
 template <class From> void fill_from(WeftKernels *k, int from) {
   WeftLoop *row = k->cast[from];
   row[WEFT_BOOL] = cast<From, Bool>;
@@ -157,6 +186,8 @@ template <class From> void fill_from(WeftKernels *k, int from) {
   row[WEFT_BFLOAT16] = cast<From, BF16>;
   row[WEFT_FLOAT32] = cast<From, F32>;
   row[WEFT_FLOAT64] = cast<From, F64>;
+  row[WEFT_COMPLEX64] = to_complex<From, F32>;
+  row[WEFT_COMPLEX128] = to_complex<From, F64>;
 }
 
 template <class D> void fill_float16(WeftKernels *k, int dtype) {
@@ -195,6 +226,8 @@ void WEFT_FILL(cast)(WeftKernels *k) {
   k->cast[WEFT_FLOAT32][WEFT_FLOAT16] = convert<F32, F16>;
   k->cast[WEFT_BFLOAT16][WEFT_FLOAT32] = convert<BF16, F32>;
   k->cast[WEFT_FLOAT32][WEFT_BFLOAT16] = convert<F32, BF16>;
+  k->cast[WEFT_COMPLEX64][WEFT_COMPLEX128] = between_complex<float, double>;
+  k->cast[WEFT_COMPLEX128][WEFT_COMPLEX64] = between_complex<double, float>;
   k->copy[0] = copy<uint8_t>;
   k->copy[1] = copy<uint16_t>;
   k->copy[2] = copy<uint32_t>;

@@ -493,6 +493,8 @@ PyObject *recorded_batch_norm(Call &call) {
   if (WEFT_NDIM(x) < 2 || !x->numel || (dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || !core_ops[CORE_CHANNEL_NORM]) return UNHANDLED;
   const int64_t channels = x->sizes[1], n = x->numel / channels;
   if (!(x->word & WEFT_WORD_CONTIGUOUS) || n < 2 || !running[0] != !running[1] || running[0] == running[1]) return UNHANDLED;
+  for (WeftTensor *t : {call.tensor(3), call.tensor(4)})
+    if (t && (WEFT_DTYPE(t) != dtype || t->numel != channels)) return UNHANDLED;
   for (WeftTensor *t : running)
     if (running[0] && (!is_factor(t, dtype, channels) || WEFT_REQUIRES_GRAD(t) || t->storage == x->storage)) return UNHANDLED;
   for (WeftTensor *t : running)

@@ -48,6 +48,9 @@ def test_what_it_refuses():
         bn(x[:1], torch.zeros(3), torch.ones(3), training=True)
     with pytest.raises(ValueError, match="both be None"):
         bn(x, torch.zeros(3), None, training=True)
+    for weight, bias in ((torch.ones(3), torch.ones(3).double()), (torch.ones(3).double(), torch.ones(3)), (torch.ones(2), None)):
+        with pytest.raises(RuntimeError):
+            bn(x, torch.zeros(3), torch.ones(3), weight, bias, training=True)
     frozen = torch.zeros(3, requires_grad=True)
     with pytest.raises(RuntimeError, match="leaf"):
         bn(x, frozen, torch.ones(3), training=True)

@@ -23,11 +23,11 @@ from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.autograd.record import record
 from aten.derivative import is_lost
+from aten.dispatch import needs_of
 from aten.dtype import device
 from aten.errors import DataDependentError
 from aten.fx.graph import Graph
 from aten.fx.node import Node, map_arg, may_raise
-from aten.dispatch import needs_of
 from aten.learners import NEVER, whole
 from aten.meta import Meta
 from aten.op import Op
@@ -71,7 +71,8 @@ class _Recorder(TraceLevel):
         self.recorded: dict[Node, tuple[Any, ...] | None] = {}
 
     def handle(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if op in whole and any(self.own(a) and (op is not self.top or self.payload_of(a).op != "placeholder") for a in _tensors(args)):
+        given = [self.payload_of(t) for t in _tensors(args) if self.own(t)] if op in whole else []
+        if any(op is not self.top or node.op != "placeholder" for node in given):
             return self._whole(op, op.join(args, kwargs))
         if op.name in _SEVERAL_VIEWS and op is not self.top and _native.is_grad_enabled() and args[0].requires_grad:
             return self._whole(op, op.join(args, kwargs))

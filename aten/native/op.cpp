@@ -18,7 +18,7 @@ static PyObject *general_call;   // aten.dispatch.call(op, args, kwargs)
 static PyObject *counted_ops;    // list of ops that have entered Python
 static const char *const core_names[CORE_COUNT] = {"view", "permute", "expand", "squeeze", "unsqueeze", "slice", "select", "diagonal", "unfold", "alias",
                                                    "clone", "view_as_real", "view_as_complex", "as_strided", "cast", "mm", "index",
-                                                   "dropout_kept", "watched", "channel_norm", "copy_"};
+                                                   "dropout_kept", "watched", "channel_norm", "copy_", "index_put_"};
 
 PyObject *whole_backwards[WHOLE_COUNT];
 static const char *const whole_names[WHOLE_COUNT] = {"matmul", "linear", "cat", "stack", "split", "unbind", "max_pool", "avg_pool"};

@@ -300,6 +300,7 @@ def inplace_of(base: Op, native: str | None = None) -> Op:
     made.base = base
     if "resizes" not in base.tags:
         made.functional = base
+        made.writes_core = base.kind == "core"
     made.__doc__ = f"In-place `{base.name}`."
     return made
 

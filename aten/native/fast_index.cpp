@@ -138,17 +138,18 @@ PyObject *number_as(PyObject *number, int dtype) {
 
 // With history: what the key shows is written by copy_ or index_put_.
 PyObject *recorded_setitem(WeftTensor *t, const Key &key, WeftTensor *value) {
-  Ref view(Py_NewRef(key.view.get()));
+  const bool whole = key.view.get() == as_object(t);
   if (key.tensors) {
     if (!core_ops[CORE_INDEX_PUT_]) return UNHANDLED;
-    PyObject *args[] = {nullptr, view.get(), key.tensors.get(), as_object(value)};
+    PyObject *args[] = {nullptr, key.view.get(), key.tensors.get(), as_object(value)};
     const Ref done(PyObject_Vectorcall(as_object(core_ops[CORE_INDEX_PUT_]), args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
     return done ? Py_NewRef(Py_None) : nullptr;
   }
-  if (as_tensor(view.get()) == t) view.reset(make_view(CORE_ALIAS, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset, {}));
+  if (!core_ops[CORE_ALIAS] || !core_ops[CORE_COPY_]) return UNHANDLED;
+  const Ref view(whole ? make_view(CORE_ALIAS, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset, {}) : Py_NewRef(key.view.get()));
   if (!view) return nullptr;
   const WeftTensor *shown = as_tensor(view.get());
-  bool twice = view.get() == UNHANDLED || WEFT_NDIM(value) > WEFT_NDIM(shown) || !core_ops[CORE_COPY_];
+  bool twice = WEFT_NDIM(value) > WEFT_NDIM(shown);
   for (int d = 0; !twice && d < WEFT_NDIM(shown); d++) twice = shown->strides[d] == 0;
   if (twice) return UNHANDLED;
   PyObject *args[] = {nullptr, view.get(), as_object(value)};

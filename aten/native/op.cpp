@@ -199,6 +199,13 @@ bool record_needs(NativeOp *op, uint32_t mask, const Arg *args, int n_args, PyOb
   return true;
 }
 
+bool node_keeps(NativeOp *op, uint32_t mask, int n_args, int i, bool *keeps) {
+  const Plan *plan = find_plan(op, mask, n_args);
+  *keeps = false;
+  for (size_t k = 0; plan && k < plan->saved.size(); k++) *keeps |= plan->saved[k].kind == Plan::Source::VALUE && plan->saved[k].index == i;
+  return plan != nullptr;
+}
+
 bool record_op(NativeOp *op, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs) {
   uint32_t mask = 0;
   for (int i = 0; i < n_args; i++)
@@ -373,6 +380,7 @@ static PyMemberDef op_members[] = {
     {"autocast", T_BYTE, offsetof(NativeOp, autocast), 0, nullptr},
     {"functional", T_OBJECT, offsetof(NativeOp, functional), 0, nullptr},
     {"out_in_python", T_BOOL, offsetof(NativeOp, out_in_python), 0, nullptr},
+    {"writes_core", T_BOOL, offsetof(NativeOp, writes_core), 0, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 static PyType_Slot op_slots[] = {{Py_tp_new, (void *)op_new},
                                  {Py_tp_init, (void *)op_init},

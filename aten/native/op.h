@@ -41,6 +41,7 @@ struct NativeOp {
   char replays;                  // whether calls that no rule takes may be replayed (replay.h)
   char promised;                 // whether it is not loaded yet: asking it for anything loads it (aten/ops/on_demand.py)
   char out_in_python;            // whether calls with `out=` are left to the general path (random numbers would be drawn twice)
+  char writes_core;              // of an op in place: the functional op is a core op, so its rule may write the target and record it at once
   char autocast;                 // for which types of device aten.autocast has a policy, 1 CPU, 2 CUDA: where it is on, Python decides
 };
 
@@ -67,6 +68,8 @@ extern PyObject *whole_backwards[WHOLE_COUNT];
 bool record_op(NativeOp *op, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs);
 // The same, where bit i of `mask` says whether argument i wants a gradient.
 bool record_needs(NativeOp *op, uint32_t mask, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs);
+// Whether such a Node keeps argument i itself; false with an exception set: not known.
+bool node_keeps(NativeOp *op, uint32_t mask, int n_args, int i, bool *keeps);
 inline bool record_op(NativeOp *op, std::initializer_list<Arg> args, PyObject *output) {
   return record_op(op, args.begin(), (int)args.size(), &output, 1);
 }

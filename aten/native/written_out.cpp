@@ -189,30 +189,57 @@ class Watch {
 
 static PyObject *rewriter;  // aten.autograd.inplace.rewrite(view, result): what a write into a view means for the history of both
 
-// The target gets the result of the functional op, and its history. What backward needs of the elements that were there is copied,
-// and the op asked again with the copy; which calls do that is not known before they ran.
-static PyObject *recorded_in_place(PyObject *functional, WeftTensor *target, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (target->flags & WEFT_FLAG_RETAIN_GRAD || (target->view_of && !rewriter)) return UNHANDLED;
-  Targets targets;
-  targets.tensors[targets.n++] = target;
+// What the rule of the functional op answers, which may write the target itself and record it as its result; UNHANDLED where backward
+// needs what the target holds.
+static PyObject *recorded_by_rule(NativeOp *functional, WeftTensor *target, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  const Binder *binder = functional->rule ? binder_of(functional) : nullptr;
+  if (!binder) return functional->rule ? nullptr : UNHANDLED;
+  CallScope scope;
+  Call call;
+  bool keeps;
+  if (!call.bind(functional, binder, args, nargs, names) || !call.recording()) return UNHANDLED;
+  if (!node_keeps(functional, call.needs, binder->core, 0, &keeps)) return nullptr;
+  if (keeps) return UNHANDLED;
+  call.target = target;
+  weft_bump_version(target);  // (what is kept of the result is of the version that it makes)
+  PyObject *result = functional->rule(call);
+  if (result != as_object(target)) target->storage->version--;
+  return result;
+}
+
+// The functional op's result. What backward needs of the elements that the target holds is copied, and the op asked again with the
+// copy; which calls do that is not known before they ran. UNHANDLED where it is refused, whose words are the general path's.
+static PyObject *recorded_apart(PyObject *functional, WeftTensor *target, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   std::vector<PyObject *> given(args, args + nargs + (names ? PyTuple_GET_SIZE(names) : 0));
-  Ref copy, result;
-  for (bool kept = true; kept;) {
+  Ref copy;
+  for (int turn = 0; turn < 2; turn++) {
     const Watch watch(target->storage);
-    result.reset(PyObject_Vectorcall(functional, given.data(), (size_t)nargs, names));
+    Ref result(PyObject_Vectorcall(functional, given.data(), (size_t)nargs, names));
     if (!result && PyErr_ExceptionMatches(PyExc_Exception)) {
-      PyErr_Clear();  // the general path says what is wrong
+      PyErr_Clear();
       return UNHANDLED;
     }
-    if (!result) return nullptr;
-    if (!targets.takes(result.get(), 0, true)) return UNHANDLED;
-    kept = watch.kept();
-    if (!kept) break;
-    if (copy) return UNHANDLED;
+    if (!result || !watch.kept()) return result.release();
+    result.reset();
     copy.reset(PyObject_CallOneArg(as_object(core_ops[CORE_CLONE]), as_object(target)));
     if (!copy) return nullptr;
     given[0] = copy.get();
   }
+  return UNHANDLED;
+}
+
+// The target gets the result of the functional op, and its history.
+static PyObject *recorded_in_place(NativeOp *op, WeftTensor *target, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  if (target->flags & WEFT_FLAG_RETAIN_GRAD || (target->view_of && !rewriter)) return UNHANDLED;
+  NativeOp *functional = as_op(op->functional);
+  PyObject *made = op->writes_core && !target->view_of ? recorded_by_rule(functional, target, args, nargs, names) : UNHANDLED;
+  if (made == as_object(target)) return made;
+  if (made == UNHANDLED) made = recorded_apart(op->functional, target, args, nargs, names);
+  if (!made || made == UNHANDLED) return made;
+  const Ref result(made);
+  Targets targets;
+  targets.tensors[targets.n++] = target;
+  if (!targets.takes(result.get(), 0, true)) return UNHANDLED;
   if (!write(target, result.get())) return failed();
   if (target->view_of) {
     const Ref done(PyObject_CallFunctionObjArgs(rewriter, as_object(target), result.get(), nullptr));
@@ -243,7 +270,7 @@ PyObject *written_in_place(NativeOp *op, PyObject *const *args, Py_ssize_t nargs
       PyErr_Clear();  // (elements that are shown twice may be allowed: it is said there)
       return UNHANDLED;
     }
-    if (recorded) return recorded_in_place(as_object(functional), target, args, nargs, names);
+    if (recorded) return recorded_in_place(op, target, args, nargs, names);
     Targets targets;
     targets.tensors[targets.n++] = target;
     Ref result(computed(functional, args, nargs, names, target));

@@ -142,3 +142,22 @@ def test_a_call_within_a_call_watches_its_own_memory():
         assert x.grad.tolist() == [2, 2]
     finally:
         _native.replay_after(before)
+
+
+@pytest.mark.parametrize("name", ["relu_", "exp_", "sigmoid_", "tanh_", "sqrt_", "add_", "mul_"])
+def test_a_result_that_is_kept_is_in_the_memory_of_the_target(name):
+    """As a large tensor is written at once, and no second one stays for backward."""
+    x = (torch.rand(200, 200) + 0.5).requires_grad_()
+    args = (3.0,) if name in ("add_", "mul_") else ()
+    made = x * 1
+    place = made.data_ptr()
+    assert getattr(made, name)(*args) is made and made.data_ptr() == place and made._version == 1
+    node = made.grad_fn
+    if name not in ("add_", "mul_"):
+        assert node._saved_result.data_ptr() == place
+    expected = torch.autograd.grad(getattr(x, name.removesuffix("_"))(*args).sum(), x)[0]
+    assert torch.equal(torch.autograd.grad(made.sum(), x, retain_graph=True)[0], expected)
+    if name not in ("add_", "mul_"):
+        made.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            node(torch.ones(200, 200))

@@ -83,7 +83,13 @@ def test_part_of_what_dropout_gives_of_another_layout_may_be_written(after):
 
 
 @pytest.mark.parametrize(
-    "call", [lambda x: F.hardtanh(x, -3.5, 3.5), lambda x: x.nan_to_num(0.75), lambda x: F.celu(x, 0.77), lambda x: F.smooth_l1_loss(x, x, beta=0.7)]
+    "call",
+    [
+        lambda x: F.hardtanh(x, -3.5, 3.5),
+        lambda x: x.nan_to_num(0.75),
+        lambda x: F.celu(x, 0.77),
+        lambda x: F.smooth_l1_loss(x, x, beta=0.7),
+    ],
 )
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_the_first_call_of_an_elementwise_function_may_be_one_in_inference_mode(call, requires_grad):

@@ -100,3 +100,13 @@ def test_the_first_call_of_an_elementwise_function_may_be_one_in_inference_mode(
     y = call(torch.ones(2, 3, requires_grad=True))
     assert y.requires_grad and not y.is_inference()
     y.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "write", [lambda t, i: t.index_fill_(0, i, 3.5), lambda t, i: t.index_copy_(0, i, torch.full((1, 3), 3.5))]
+)
+def test_writes_to_elements_that_are_shown_twice_stay(write):
+    for _ in range(3):
+        memory = torch.arange(6.0)
+        write(memory.as_strided((2, 3), (1, 1)), torch.tensor([0]))
+        assert memory.tolist() == [3.5, 3.5, 3.5, 3, 4, 5]

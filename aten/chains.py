@@ -14,7 +14,7 @@ from aten import _native
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.autograd.engine import grad
-from aten.autograd.grad_mode import enable_grad, no_grad
+from aten.autograd.grad_mode import enable_grad, inference_mode, no_grad
 from aten.fx.node import Node
 from aten.meta import Meta
 from aten.op import Op, registry
@@ -253,7 +253,7 @@ class Backward:
         """Whether the result has a history whose backward is a chain that reads all tensors of the call: what it does not read
         may be written in place before backward, so it must not be kept."""
         needs = tuple(t.dtype.is_floating_point for t in tensors)
-        with enable_grad():
+        with inference_mode(False):
             out = self.call([t.new_ones([1]).requires_grad_(f) for t, f in zip(tensors, needs)])
         if not out.requires_grad:
             return False

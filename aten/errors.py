@@ -65,7 +65,8 @@ hearers = _Hearers()
 
 def warn_caller(text: str, category: type[Warning] = UserWarning, once: bool = False) -> None:
     """A warning at the line of the program that called into ours, however many calls are in between. `once`: in this process."""
-    _native.not_replayed()
+    if _native.not_replayed():
+        return  # the call itself warns
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and is_ours(frame.f_globals, frame.f_code):
         code = frame.f_code

@@ -147,7 +147,10 @@ def rewrite(target: Tensor, result: Tensor) -> None:
             g = ops.copy(_native.empty(list(layout.sizes), g.dtype, g.device, list(layout.strides)), g)
         return (path.outside(g) if needs[0] else None, path.inside(g) if needs[1] else None)
 
+    before = root.grad_fn if root.retains_grad else None
     _native.record("CopySlices", copy_slices, (root, result), (root,), ())
+    if before is not None:
+        move_retained(root, before)
     refresh(target)
     view = target._view_of[0]
     while view is not root:  # the views on the way: those with history find out by themselves

@@ -69,8 +69,12 @@ static int set_view_of(PyObject *self, PyObject *value, void *) {
       return -1;
     }
   }
-  Py_XSETREF(t->view_of, value && value != Py_None ? Py_NewRef(value) : nullptr);
-  t->view_of ? enlist_view(t) : delist_view(t);
+  if (value && value != Py_None) {
+    Py_XSETREF(t->view_of, Py_NewRef(value));
+    enlist_view(t);
+  } else {
+    be_no_view(t);
+  }
   track(t);
   return 0;
 }

@@ -140,7 +140,9 @@ PyObject *product_of_vectors(Call &call, WeftTensor *a, WeftTensor *b) {
   for (int d = 0, k = 0; d < n; d++)
     if (d != dim) sizes[k] = t->sizes[d], strides[k++] = t->strides[d];
   if (!call.recording()) return shown(t, n - 1, sizes, strides).release();
-  return make_view(CORE_SQUEEZE, t, n - 1, sizes, strides, t->offset, {Arg::of_integers(&dropped, 1)});
+  Ref squeezed(make_view(CORE_SQUEEZE, t, n - 1, sizes, strides, t->offset, {Arg::of_integers(&dropped, 1)}));
+  if (squeezed) be_no_view(as_tensor(squeezed.get()));
+  return squeezed.release();
 }
 
 PyObject *fast_matmul(Call &call) {

@@ -155,10 +155,7 @@ PyObject *reshaped(WeftTensor *t, int ndim, const int64_t *sizes) {
   Ref copy(contiguous_copy(t));
   if (!copy || copy.get() == UNHANDLED) return copy.release();
   view = view_with_sizes(as_tensor(copy.get()), ndim, sizes);
-  if (view && as_tensor(view)->view_of) {  // of memory that nothing else shows
-    delist_view(as_tensor(view));
-    Py_CLEAR(as_tensor(view)->view_of);
-  }
+  if (view && as_tensor(view)->view_of) be_no_view(as_tensor(view));
   return view;
 }
 

@@ -37,6 +37,12 @@ void delist_view(WeftTensor *view) {
   view->next_view = nullptr;
 }
 
+void be_no_view(WeftTensor *t) {
+  delist_view(t);
+  Py_CLEAR(t->view_of);
+  t->flags &= ~WEFT_FLAGS_OF_VIEW;
+}
+
 void history_changed(WeftTensor *root, bool has) {
   if (root->view_of || !root->storage) return;
   for (WeftTensor *v = root->storage->views; v; v = v->next_view) {

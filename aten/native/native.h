@@ -210,6 +210,8 @@ void note_view(WeftTensor *view, const WeftTensor *base);
 // A tensor is known as a view (view_of is set) to its memory, or no longer.
 void enlist_view(WeftTensor *view);
 void delist_view(WeftTensor *view);
+// Of memory that nothing else shows: no view, whatever it was made as.
+void be_no_view(WeftTensor *t);
 // The tensor, a view of none, has got a history (or lost it): so have those of its views that have none of their own.
 void history_changed(WeftTensor *root, bool has);
 // The view was made by an op, or a user's function, of several results (or as its only one): not where nothing is recorded.

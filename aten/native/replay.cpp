@@ -5,9 +5,12 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "node.h"
 #include "program.h"
@@ -22,6 +25,12 @@ namespace {
 constexpr size_t kMostKnown = 4096;  // kinds of calls; then all are forgotten
 int learn_after = 6;
 PyObject *learner;  // aten.replay.learn(op, args, kwargs) -> program, or None
+thread_local bool learning;  // whether this thread records a call, which is made apart from that
+thread_local std::vector<const Program *> running;  // the programs that this thread is in
+struct Running {
+  explicit Running(const Program *program) { running.push_back(program); }
+  ~Running() { running.pop_back(); }
+};
 
 struct Known {
   int64_t calls = 0;
@@ -167,7 +176,9 @@ PyObject *replay(const Key &key, PyObject *owner, PyObject *args, PyObject *kwar
       }
     }
     if (!given || !by_name) return nullptr;
+    const bool learning_before = std::exchange(learning, true);
     Ref made(PyObject_CallFunctionObjArgs(learner, owner, given.get(), by_name.get(), nullptr));
+    learning = learning_before;
     if (!made) return nullptr;
     if (made.get() == Py_None) return UNHANDLED;
     if (!program_of(made.get())) return nullptr;
@@ -178,6 +189,9 @@ PyObject *replay(const Key &key, PyObject *owner, PyObject *args, PyObject *kwar
   Ref capsule(Py_NewRef(entry->program));
   const Program *program = program_of(capsule.get());
   if (!program || program->n_inputs != (int)key.tensors.size()) return UNHANDLED;
+  // A step may come to the very call: a rule that takes such calls does not take these elements (an index is out of range).
+  if (std::find(running.begin(), running.end(), program) != running.end()) return UNHANDLED;
+  const Running here(program);
   PyObject *result = run_program(*program, key.tensors);
   if (result || !PyErr_ExceptionMatches(PyExc_Exception)) return result;
   PyErr_Clear();  // the general path says what is wrong
@@ -241,10 +255,10 @@ PyObject *asked_for_tracer(PyObject *, PyObject *) {
   return PyBool_FromLong(asked);
 }
 
-// not_replayed(): a call that is being recorded is none to be replayed; it warns, say
+// not_replayed() -> whether a call is being recorded, which is none to be replayed; it warns, say
 PyObject *not_replayed(PyObject *, PyObject *) {
   tracer_asked_for = true;
-  Py_RETURN_NONE;
+  return PyBool_FromLong(learning);
 }
 
 }  // namespace

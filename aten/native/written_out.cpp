@@ -96,6 +96,14 @@ static Py_ssize_t place_of(PyObject *names, PyObject *name) {
   return place;
 }
 
+// Whether a tensor surely shows an element of its memory more than once: it has more than there is memory for.
+static bool shows_elements_twice(const WeftTensor *t) {
+  if (t->word & WEFT_WORD_CONTIGUOUS) return false;
+  int64_t span = 1;
+  for (int d = 0; d < WEFT_NDIM(t); d++) span += (t->sizes[d] - 1) * t->strides[d];
+  return t->numel > span;
+}
+
 static PyObject *computed(NativeOp *op, PyObject *const *args, Py_ssize_t n, PyObject *names, WeftTensor *target) {
   PyObject *result = UNHANDLED;
   if (op->rule) {
@@ -109,7 +117,8 @@ static PyObject *computed(NativeOp *op, PyObject *const *args, Py_ssize_t n, PyO
       result = op->rule(call);
     }
   }
-  return result == UNHANDLED && op->replays ? replayed(op, args, n, names) : result;
+  // (Of elements that are shown twice those that are written decide, not those that are copied last.)
+  return result == UNHANDLED && op->replays && !(target && shows_elements_twice(target)) ? replayed(op, args, n, names) : result;
 }
 
 static bool write(WeftTensor *target, PyObject *result) {

@@ -161,3 +161,18 @@ def test_a_result_that_is_kept_is_in_the_memory_of_the_target(name):
         made.add_(1)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             node(torch.ones(200, 200))
+
+
+def test_a_retained_gradient_is_that_of_the_last_value_also_after_a_write_into_a_view():
+    for write in (
+        lambda t: t.__setitem__(0, 5.0),
+        lambda t: t[0].mul_(3),
+        lambda t: t.view(-1)[:1].zero_(),
+        lambda t: t[:1].copy_(t[1:]),
+    ):
+        x = torch.tensor([2.0, 3.0], requires_grad=True)
+        made = x * 2
+        made.retain_grad()
+        write(made)
+        made.square().sum().backward()
+        assert made.grad.tolist() == (2 * made).tolist()

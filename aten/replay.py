@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,12 @@ import numpy as np
 from aten import _native, arrays, dispatch, pytree
 from aten import dtype as dtypes
 from aten._native import Tensor
-from aten.autograd.record import record
-from aten.derivative import is_lost
-from aten.dispatch import needs_of
 from aten.dtype import device
 from aten.errors import DataDependentError
-from aten.fx.graph import Graph
-from aten.fx.node import Node, map_arg, may_raise
-from aten.learners import NEVER, whole
+from aten.fx.node import Node, map_arg
 from aten.meta import Meta
 from aten.op import Op
-from aten.transforms.trace import TraceLevel
-from aten.transforms.tracer import meta_of_call, opened, public
+from aten.replay_trace import SEVERAL_VIEWS, Later, NoProgram, Recorder, as_recorded, nodes_of, record_values, tensors_of, traced
 
 _CPU = device("cpu")
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError, AssertionError, DataDependentError)
@@ -40,198 +34,10 @@ _MOST_STEPS = 300
 _MOST_BYTES = 1 << 16  # of a value that is kept
 
 
-class _NoProgram(Exception):
-    """The call is none to be replayed."""
-
-
-class _Later(int):
-    """A number that a step will give: it may be handed on, not computed with."""
-
-    node: Any
-
-    def _refuse(self, *others: Any) -> Any:
-        raise _NoProgram
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = __and__ = __rshift__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __bool__ = _refuse  # type: ignore[assignment]
-    __hash__ = int.__hash__
-
-
-class _Recorder(TraceLevel):
-    """Records what a call of `top` does as ops that native code can call.
-
-    needing: the values that require grad. recorded: which core arguments want a gradient of the Nodes that the call makes; None of
-    an op that sees to it itself.
-    """
-
-    def __init__(self, graph: Graph, top: Any):
-        super().__init__(graph)
-        self.top = top
-        self.needing: set[Node] = set()
-        self.recorded: dict[Node, tuple[Any, ...] | None] = {}
-
-    def handle(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given = [self.payload_of(t) for t in _tensors(args) if self.own(t)] if op in whole else []
-        if any(op is not self.top or node.op != "placeholder" for node in given):
-            return self._whole(op, op.join(args, kwargs))
-        if op.name in _SEVERAL_VIEWS and op is not self.top and _native.is_grad_enabled() and args[0].requires_grad:
-            return self._whole(op, op.join(args, kwargs))
-        if op.kind == "composite":
-            return NotImplemented
-        return super().handle(op, args, kwargs)
-
-    def _whole(self, op: Op, args: tuple[Any, ...]) -> Any:
-        made = meta_of_call(op, args)
-        positional, keywords = op.split(tuple([self.payload_of(a) for a in args]))
-        if type(made) is not Meta and op.name not in _SEVERAL_VIEWS:
-            raise _NoProgram
-        node = self.graph.create_node("call_function", op, positional, keywords, None, made)
-        result = self._results(node, made)
-        if _native.is_grad_enabled() and any(t.requires_grad for t in _tensors(args)):
-            self.recorded[node] = None
-            for one in result if type(result) is tuple else (result,):
-                if one.dtype.is_floating_point or one.dtype.is_complex:
-                    self.needing.add(one.payload)
-                    self.leaf(one)
-        return result
-
-    def _results(self, node: Node, metas: Any) -> Any:
-        """The results of a node as Tracers."""
-        if type(metas) is not tuple:
-            return self.make(node, metas)
-        items = [self.graph.create_node("call_function", operator.getitem, (node, i), None, None, m) for i, m in enumerate(metas)]
-        return tuple(map(self.make, items, metas))
-
-    def record(self, op: Op, args: tuple[Any, ...], result: Any) -> None:
-        super().record(op, args, result)
-        needs = needs_of(op, args, self.takes)
-        if needs is None or (op.vjp_fn is None and not is_lost(op, result)):
-            return
-        results = result if type(result) is tuple else (result,)
-        self.needing.update(r.payload for r in results if r.requires_grad)
-        self.recorded[results[0].payload.args[0] if type(result) is tuple else result.payload] = needs
-
-    def assign(self, target: Any, result: Any) -> None:
-        if target.requires_grad or result.requires_grad:
-            raise _NoProgram  # the history of what is written is kept by eager code alone
-        super().assign(target, result)
-
-    def call_function(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], asked: tuple[Any, ...], place: int) -> Any:
-        if any(t.requires_grad for t in _tensors(args)):
-            raise _NoProgram
-        return NotImplemented
-
-    def payload_of(self, a: Any) -> Any:
-        return a.node if type(a) is _Later else super().payload_of(a)
-
-    def process(self, op: Op, args: tuple[Any, ...]) -> Any:
-        if op.name in NEVER or op.traced_fn is not None or ("dynamic" in op.tags and op.name != "philox_reserve"):
-            raise _NoProgram
-        if op.name == "philox_reserve":
-            node = self.graph.create_node("call_function", op, args, {}, None, (None, None))
-            numbers = []
-            for i in range(2):
-                numbers.append(_Later(0))
-                numbers[i].node = self.graph.create_node("call_function", operator.getitem, (node, i), None, None, None)
-            return tuple(numbers)
-        needs = needs_of(op, args, self.takes) if _native.is_grad_enabled() else None
-        if needs is not None and op.recorded_fn is not None:
-            with opened(self):
-                return op.recorded_fn(*args)
-        if op.kernel_fn is None and op.decompose_fn is not None and op.anywhere_fn is None:
-            if needs is not None and op.vjp_fn is not None:
-                return public(op, self._made_apart(op, args))
-            with opened(self):
-                return op.decompose_fn(*args)
-        return super().process(op, args)
-
-    def _made_apart(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """The result of an op's decomposition, of which only the op is recorded."""
-        before = _native.set_grad_enabled(False)
-        try:
-            with opened(self):
-                result = op.decompose_fn(*args)
-        finally:
-            _native.set_grad_enabled(before)
-        results = result if type(result) is tuple else (result,)
-        values = [self.payload_of(r) for r in results if self.own(r)]
-        if len(values) != len(results) or any(v.op != "call_function" for v in values):
-            raise _NoProgram
-        metas = tuple([r.meta for r in results])
-        given = (op, *map(self.payload_of, args), tuple(values) if type(result) is tuple else values[0])
-        meta: Any = metas if type(result) is tuple else metas[0]
-        result = self._results(self.graph.create_node("call_function", _recorded, given, {}, None, meta), meta)
-        self.record(op, args, result)
-        return result
-
-
-def _recorded(op: Op, *values: Any) -> Any:
-    """The last of the values, results of steps that recorded nothing, as those of the op with the others as arguments."""
-    return values[-1]
-
-
-def _record(op: Op, needs: tuple[Any, ...], *values: Any) -> Any:
-    record(op, values[:-1], values[-1], needs)
-    return values[-1]
-
-
-def _traced(top: Any, function: Callable[[Sequence[Any]], Any], tensors: Sequence[Tensor]) -> tuple[_Recorder, Any]:
-    """function(tensors), recorded, and its result, in Nodes."""
-    graph = Graph()
-    level = _Recorder(graph, top)
-    recording = _native.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    inputs = [level.placeholder(f"arg{i}", Meta.of(t.detach()), recording and t.requires_grad) for i, t in enumerate(tensors)]
-    level.needing.update(t.payload for t in inputs if t.requires_grad)
-    _native.asked_for_tracer()
-    before = _native.set_grad_enabled(recording)
-    try:
-        with opened(level):
-            result = function(inputs)
-        if _native.asked_for_tracer():
-            raise _NoProgram
-        for t in inputs:
-            if t._version:
-                raise _NoProgram
-        leave = _leaver(level)
-        result = leave(result)
-    finally:
-        _native.set_grad_enabled(before)
-    graph.constants = level.constants  # type: ignore[attr-defined]
-    graph.output(_nodes_of(result))
-    if any(may_raise(node) and not node.users for node in graph.nodes):  # a check: a program has but what its result is made of
-        raise _NoProgram
-    graph.eliminate_dead_code()
-    return level, result
-
-
-def _leaver(level: _Recorder) -> Callable[[Any], Any]:
-    def leave(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            payload = level.payload_of(value)
-            if value.requires_grad and payload not in level.needing:  # it was told to
-                raise _NoProgram
-            return payload
-        if type(value) in (list, tuple):
-            return type(value)(map(leave, value))
-        if isinstance(value, tuple) and hasattr(value, "_make"):
-            return value._make(map(leave, value))
-        if value is None:
-            return None
-        raise _NoProgram
-
-    return leave
-
-
-def _nodes_of(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return tuple(map(_nodes_of, value))
-    return value
-
-
 class _Writer:
     """The steps of what was recorded."""
 
-    def __init__(self, level: _Recorder, n_inputs: int, owner: Any):
+    def __init__(self, level: Recorder, n_inputs: int, owner: Any):
         self.graph, self.needing, self.recorded, self.owner = level.graph, level.needing, level.recorded, owner
         self.slots: dict[Node, int] = {}
         self.constants: dict[Node, Any] = {}
@@ -244,8 +50,8 @@ class _Writer:
             return (1, self.constants[value]) if value in self.constants else (0, self.slots[value])
         if type(value) in (list, tuple) and any(isinstance(v, (Node, list, tuple)) for v in value):
             return (2 if type(value) is list else 3), [self.operand(v) for v in value]
-        if type(value) is _Later:
-            raise _NoProgram
+        if type(value) is Later:
+            raise NoProgram
         return 1, value
 
     def add(
@@ -261,12 +67,12 @@ class _Writer:
         if op is operator.getitem:
             self.add(node, 2, None, [self.operand(node.args[0])], item=node.args[1])
             return
-        if op is _recorded:
+        if op is as_recorded:
             op, *args, result = node.args
             self.record(node, op, args, self.operand(result))
             return
         if not isinstance(op, Op):
-            raise _NoProgram
+            raise NoProgram
         if op.name == "philox_reserve":
             self.add(node, 0, _native.philox_reserve, [self.operand(a) for a in node.args])
             return
@@ -277,7 +83,7 @@ class _Writer:
         if node not in self.recorded and self.kernel(node, op):
             return
         if op is self.owner and not (node in self.recorded and self.takes_with_history(node)):
-            raise _NoProgram  # it would call itself
+            raise NoProgram  # it would call itself
         self.call(node, op, apart=node not in self.recorded and self.reads(node, self.needing))
 
     def call(self, node: Node, op: Op, apart: bool) -> None:
@@ -308,7 +114,7 @@ class _Writer:
         needs: Any = self.recorded[node]
         operands = [*map(self.operand, args), result]
         if op.vjp_fn is None or any(type(need) is tuple for need in needs):
-            self.add(node, 0, functools.partial(_record, op, needs), operands)
+            self.add(node, 0, functools.partial(record_values, op, needs), operands)
         else:
             self.add(node, 4, op, operands, item=sum(need << i for i, need in enumerate(needs)))
 
@@ -438,13 +244,13 @@ class _Writer:
                 self.slots[node] = len(self.slots)
             elif node.op == "get_attr":
                 if self.views_of_result(node):
-                    raise _NoProgram
+                    raise NoProgram
                 self.constants[node] = self.graph.constants[node.target]  # type: ignore[attr-defined]
             elif node.op == "call_function" and not self.fold(node) and not self.start(node):
                 self.step(node)
                 if len(self.steps) > _MOST_STEPS:
-                    raise _NoProgram
-        for node in {n for n in pytree.leaves(_nodes_of(result)) if isinstance(n, Node) and n in self.slots and _shows_made(n)}:
+                    raise NoProgram
+        for node in {n for n in pytree.leaves(nodes_of(result)) if isinstance(n, Node) and n in self.slots and _shows_made(n)}:
             self.add(node, 0, _own, [self.operand(node)])
         self.release(result)
         wrapper = None
@@ -481,13 +287,13 @@ def _shows_made(node: Node) -> bool:
     shown, view = node, False
     while shown.op == "call_function":
         op, of = shown.target, shown.args[0]
-        if op is _recorded:
+        if op is as_recorded:
             of = shown.args[-1]
-        elif op is operator.getitem and of.target is _recorded:  # type: ignore[union-attr]
+        elif op is operator.getitem and of.target is as_recorded:  # type: ignore[union-attr]
             of = of.args[-1][shown.args[1]]  # type: ignore[union-attr, index]
-        elif isinstance(op, Op) and (op.kind == "view" or op.name in _SEVERAL_VIEWS):
+        elif isinstance(op, Op) and (op.kind == "view" or op.name in SEVERAL_VIEWS):
             view = True
-        elif op is not operator.getitem or getattr(of.target, "name", "") not in _SEVERAL_VIEWS:  # type: ignore[union-attr]
+        elif op is not operator.getitem or getattr(of.target, "name", "") not in SEVERAL_VIEWS:  # type: ignore[union-attr]
             break
         shown = of  # type: ignore[assignment]
     return view and shown.op == "call_function"
@@ -498,9 +304,6 @@ def _own(result: Tensor) -> Tensor:
     result._view_of = None
     return result
 
-
-# Composites with native rules that make views of their argument which are results of one Node.
-_SEVERAL_VIEWS = frozenset({"split", "chunk", "unbind"})
 
 # Whose rules copy the first argument, whatever layout it has, into a row-major result.
 _COPY_FIRST = frozenset("scatter scatter_add index_add index_put".split())
@@ -516,7 +319,7 @@ def _example(node: Node, whole: int = 0) -> Any:
     if val is None:
         return 0
     if type(val) is not Meta:
-        raise _NoProgram
+        raise NoProgram
     span = 1 + sum((n - 1) * s for n, s in zip(val.sizes, val.strides)) if val.numel() else 0
     floats = (val.dtype.is_floating_point or val.dtype.is_complex) and val.dtype.itemsize > 1
     memory = _native.empty([span], val.dtype, val.device)
@@ -532,16 +335,6 @@ def _layouts(node: Node) -> tuple[list[Any], bool]:
     made = node.meta["val"]
     metas = made if type(made) is tuple else (made,)
     return [(m.dtype.code, tuple(m.sizes), tuple(m.strides)) for m in metas], type(made) is tuple
-
-
-def _tensors(values: Any) -> list[Tensor]:
-    found: list[Tensor] = []
-    for v in values:
-        if isinstance(v, Tensor):
-            found.append(v)
-        elif isinstance(v, (list, tuple)):
-            found += _tensors(v)
-    return found
 
 
 def _with(values: Any, tensors: Any) -> Any:
@@ -561,7 +354,7 @@ def learn(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The program of such a call; None if it has none. `owner`: an Op, or the Plan of a vjp (a gradient, what is saved)."""
     names = list(kwargs)
     values = (*args, *kwargs.values())
-    tensors = _tensors(values)
+    tensors = tensors_of(values)
 
     def call(inputs: Sequence[Any]) -> Any:
         given = _with(values, iter(inputs))
@@ -570,9 +363,9 @@ def learn(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return tuple(owner.gradients(given[0], given[1:]))
 
     try:
-        level, result = _traced(owner, call, tensors)
+        level, result = traced(owner, call, tensors)
         return _Writer(level, len(tensors), owner).program(result)
-    except _NoProgram:
+    except NoProgram:
         return None
     except _REFUSALS:  # the call itself says what is wrong
         return None

@@ -202,7 +202,10 @@ bool record_needs(NativeOp *op, uint32_t mask, const Arg *args, int n_args, PyOb
 bool node_keeps(NativeOp *op, uint32_t mask, int n_args, int i, bool *keeps) {
   const Plan *plan = find_plan(op, mask, n_args);
   *keeps = false;
-  for (size_t k = 0; plan && k < plan->saved.size(); k++) *keeps |= plan->saved[k].kind == Plan::Source::VALUE && plan->saved[k].index == i;
+  for (size_t k = 0; plan && k < plan->saved.size(); k++) {
+    const Plan::Source &source = plan->saved[k];
+    *keeps |= source.kind == Plan::Source::OUT || source.kind == Plan::Source::RESULT || (source.kind == Plan::Source::VALUE && source.index == i);
+  }
   return plan != nullptr;
 }
 

@@ -68,7 +68,7 @@ extern PyObject *whole_backwards[WHOLE_COUNT];
 bool record_op(NativeOp *op, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs);
 // The same, where bit i of `mask` says whether argument i wants a gradient.
 bool record_needs(NativeOp *op, uint32_t mask, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs);
-// Whether such a Node keeps argument i itself; false with an exception set: not known.
+// Whether such a Node keeps argument i itself, or a result; false with an exception set: not known.
 bool node_keeps(NativeOp *op, uint32_t mask, int n_args, int i, bool *keeps);
 inline bool record_op(NativeOp *op, std::initializer_list<Arg> args, PyObject *output) {
   return record_op(op, args.begin(), (int)args.size(), &output, 1);

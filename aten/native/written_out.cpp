@@ -199,7 +199,8 @@ class Watch {
 static PyObject *rewriter;  // aten.autograd.inplace.rewrite(view, result): what a write into a view means for the history of both
 
 // What the rule of the functional op answers, which may write the target itself and record it as its result; UNHANDLED where backward
-// needs what the target holds.
+// needs what the target held or holds. (What it holds could be kept as it is, as PyTorch does, but then a later write would be an error
+// of the plain program alone: in a compiled one it is none.)
 static PyObject *recorded_by_rule(NativeOp *functional, WeftTensor *target, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   const Binder *binder = functional->rule ? binder_of(functional) : nullptr;
   if (!binder) return functional->rule ? nullptr : UNHANDLED;
@@ -210,9 +211,8 @@ static PyObject *recorded_by_rule(NativeOp *functional, WeftTensor *target, PyOb
   if (!node_keeps(functional, call.needs, binder->core, 0, &keeps)) return nullptr;
   if (keeps) return UNHANDLED;
   call.target = target;
-  weft_bump_version(target);  // (what is kept of the result is of the version that it makes)
   PyObject *result = functional->rule(call);
-  if (result != as_object(target)) target->storage->version--;
+  if (result == as_object(target)) weft_bump_version(target);
   return result;
 }
 

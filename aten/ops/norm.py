@@ -246,8 +246,7 @@ _GROUPS = "int groups, bool over_samples, float eps"
 @op(
     f"channel_norm(Tensor input, Tensor? weight, Tensor? bias, {_GROUPS}) -> (Tensor, Tensor, Tensor)",
     tags=["fused", "function_only", "hidden"],
-    compute="float32",
-    native="rows",
+    compute="float32", native="rows",
 )
 def channel_norm(input: Meta, weight: Any, bias: Any, groups: Any, over_samples: bool, eps: float) -> tuple[Meta, Meta, Meta]:
     """Elements [N, C, *] normalised by the mean and variance of their group, then times weight plus bias of their channel.

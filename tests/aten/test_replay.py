@@ -200,7 +200,7 @@ def test_what_is_saved_is_unpacked_once_a_walk():
 def test_what_is_computed_on_row_major_copies_is_replayed_whole(name, more):
     """A definition that copies its argument and calls its own op again comes to the op's native kernel."""
     op, given = registry[name], torch.rand(2, 4, 6, 6).to(memory_format=torch.channels_last)
-    level, _ = replay._traced(op, lambda inputs: op(*inputs, *more), [given])
+    level, _ = replay.traced(op, lambda inputs: op(*inputs, *more), [given])
     assert op in [node.target for node in level.graph.nodes]
 
 

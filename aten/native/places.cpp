@@ -119,14 +119,21 @@ template <PlaceOp op, class T> void apply_block(const Places &p, int d, T *far, 
   for (int64_t i = 0; i < p.block_sizes[d]; i++) apply_block<op>(p, d + 1, far + i * p.block_far[d], near + i * p.block_near[d]);
 }
 
+// Elements of a loop in one turn. (GCC 12 forgets at link time that a function has loops of unknown length to unroll.)
+constexpr int kTogether = 8;
+
 // A chunk of indices at every place of the block, one after the other: for blocks whose elements lie apart.
 template <PlaceOp op, class T> void apply_across(const Places &p, int d, T *far, T *near, const int64_t *offsets, int64_t n, int64_t step) {
   if (d < p.block_ndim) {
     for (int64_t i = 0; i < p.block_sizes[d]; i++)
       apply_across<op>(p, d + 1, far + i * p.block_far[d], near + i * p.block_near[d], offsets, n, step);
   } else if (step == 1) {
+    int64_t i = 0;
+    for (; i + kTogether <= n; i += kTogether) {
 #pragma GCC unroll 8
-    for (int64_t i = 0; i < n; i++) apply<op>(far[offsets[i]], near[i]);
+      for (int k = 0; k < kTogether; k++) apply<op>(far[offsets[i + k]], near[i + k]);
+    }
+    for (; i < n; i++) apply<op>(far[offsets[i]], near[i]);
   } else {
     for (int64_t i = 0; i < n; i++) apply<op>(far[offsets[i]], near[i * step]);
   }
@@ -212,12 +219,20 @@ template <PlaceOp op, class T, Run run> int64_t apply_run(const Places &p, int64
   const int last = p.ndim - 1;
   const int64_t extent = p.extent[0];
   if constexpr (run == Run::LINE) {
+    int64_t i = 0;
+    const auto take = [&](int64_t at) {
+      const int64_t place = __atomic_load_n(index + at, __ATOMIC_RELAXED);
+      const bool inside = __builtin_expect((uint64_t)place < (uint64_t)extent, 1);
+      if (inside) apply<op>(far[place], near[at]);
+      return inside;
+    };
+    for (; i + kTogether <= n; i += kTogether) {
 #pragma GCC unroll 8
-    for (int64_t i = 0; i < n; i++) {
-      const int64_t place = __atomic_load_n(index + i, __ATOMIC_RELAXED);
-      if (__builtin_expect((uint64_t)place >= (uint64_t)extent, 0)) return i;
-      apply<op>(far[place], near[i]);
+      for (int k = 0; k < kTogether; k++)
+        if (!take(i + k)) return i + k;
     }
+    for (; i < n; i++)
+      if (!take(i)) return i;
     return n;
   }
   constexpr bool dense = run == Run::DENSE;

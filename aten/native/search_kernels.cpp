@@ -158,13 +158,12 @@ int64_t runs_of(int dtype, const char *values, int64_t n, int64_t *firsts) {
 // The first element of each run, at `to`, which has room for n; how many there are. No branch: which elements differ nobody foresees.
 template <class T> int64_t firsts_alone(const char *values, int64_t n, char *to) {
   const T *x = reinterpret_cast<const T *>(values);
-  T *out = reinterpret_cast<T *>(to), first = n ? x[0] : T();
+  T *out = reinterpret_cast<T *>(to);
+  if (n) out[0] = x[0];
   int64_t runs = n > 0;
-  for (int64_t i = 0; i < n; i++) {
-    const bool differs = i && x[i] != x[i - 1];
-    runs += differs;
-    first = differs ? x[i] : first;
-    out[runs - 1] = first;
+  for (int64_t i = 1; i < n; i++) {
+    out[runs] = x[i];  // (written over if it is none)
+    runs += x[i] != x[i - 1];
   }
   return runs;
 }

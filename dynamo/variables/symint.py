@@ -7,7 +7,7 @@ from typing import Any
 
 from aten.symbolic.symint import SymBool, SymFloat, SymInt
 from dynamo import promises
-from dynamo.breaks import NotConstant
+from dynamo.breaks import NotConstant, Raised
 from dynamo.operators import ROWS
 from dynamo.variables.base import Variable, attribute
 from dynamo.variables.constant import NUMBERS, ConstantVariable, literal
@@ -70,18 +70,18 @@ class SymbolicVariable(Variable):
     # --------------------------------------------------------------------------------------- operators
     def binary(self, frame, op, other):
         number = number_known(self, other)
-        return None if number is None else combined(frame, ROWS[op].function, self, number)
+        return None if number is None else combined_with(frame, ROWS[op].function, self, number, hides=number is not other)
 
     def reflected(self, frame, op, other):
         number = number_known(self, other)
-        return None if number is None else combined(frame, op, number, self)
+        return None if number is None else combined_with(frame, op, number, self, hides=number is not other)
 
     def of_constant(self, frame, op, constant: ConstantVariable, reflected: bool) -> Variable | None:
         """op(constant, self), or the reflected one, as the operators of the constant answer."""
         if not is_number(constant) or number_known(constant, self) is None:
             return None
-        plainly = ConstantVariable(constant.value)
-        return combined(frame, op, self, plainly) if reflected else combined(frame, op, plainly, self)
+        plainly, hides = ConstantVariable(constant.value), hasattr(constant, "owner")
+        return combined_with(frame, op, *((self, plainly) if reflected else (plainly, self)), hides=hides)
 
     def unary(self, frame, op):
         if op is operator.invert or self.python_type() is bool:
@@ -147,6 +147,17 @@ def number_known(asked: Variable, other: Variable) -> Variable | None:
     if not is_number(native) or not issubclass(native.python_type(), KNOWN[asked.python_type()]):
         return None
     return native if native is other else ConstantVariable(native.value)
+
+
+def combined_with(frame, op, a: Variable, b: Variable, hides: bool) -> Variable | None:
+    """`combined`, or None where the operands are refused and one of them hides an object of a subclass: whoever applied the
+    operator names that."""
+    try:
+        return combined(frame, op, a, b)
+    except Raised as raised:
+        if not hides or not issubclass(raised.value.python_type(), TypeError):
+            raise
+        return None
 
 
 def combined(frame, op, a: Variable, b: Variable) -> Variable:

@@ -193,3 +193,22 @@ def test_a_dim_may_be_a_number_that_changes():
         compiled = weft.compile(f, dynamic=True, fullgraph=True)
         for d in (-1, -2, 2):
             weft.testing.assert_close(compiled(x, d), f(x, d))
+
+
+def test_errors_name_the_class_of_an_object_beside_a_symbol():
+    class Counted(int):
+        pass
+
+    def f(x, counted, n):
+        texts = []
+        for left, right in ((counted, n), (n, counted)):
+            try:
+                left @ right
+            except TypeError as error:
+                texts.append(str(error))
+        return x + n, texts, counted + n, n * counted
+
+    compiled = weft.compile(f)
+    for n in (3, 4, 5):
+        found, expected = compiled(weft.ones(2), Counted(5), n), f(weft.ones(2), Counted(5), n)
+        assert found[1:] == expected[1:] and weft.equal(found[0], expected[0])

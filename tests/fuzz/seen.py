@@ -50,7 +50,7 @@ def contents(value, is_a, down) -> list:
     """What lies in a value, beside its attributes."""
     if is_a(weft.Tensor):
         data = value.detach()
-        if type(data).tolist is weft.Tensor.tolist and overrides.kind_of(type(data)) & overrides.DISPATCH:
+        if overrides.kind_of(type(data)) & overrides.DISPATCH:
             numbers = ""  # (the memory of a wrapper itself has no meaning)
         else:
             numbers = repr(data.tolist()) if data.numel() <= 64 else repr(data.double().sum().item())

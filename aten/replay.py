@@ -11,7 +11,6 @@ an op that has a native rule itself, of kernels and of what stands for an op wit
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -27,6 +26,7 @@ from aten.fx.node import Node, map_arg
 from aten.meta import Meta
 from aten.op import Op
 from aten.replay_trace import SEVERAL_VIEWS, Later, NoProgram, Recorder, as_recorded, nodes_of, record_values, tensors_of, traced
+from aten.scalar.unpatched import functools
 
 _CPU = device("cpu")
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError, AssertionError, DataDependentError)

@@ -1,4 +1,4 @@
-"""Backward of what the native paths record whole: matmul of any ranks above 1, linear, cat, stack, split, pooling of windows."""
+"""Backward of what the native paths record whole: matmul of any ranks above 1, linear, cat, split, pooling of windows."""
 
 from __future__ import annotations
 
@@ -44,12 +44,6 @@ def cat_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     """Of tensors joined along a dim: the slices of the gradient. Saved are the dim and the sizes along it."""
     (g,), (dim, sizes) = grads, node.saved
     return tuple(part if need else None for part, need in zip(g.split(list(sizes), dim), node.needs))
-
-
-def stack_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of tensors joined along a new dim: what the gradient has there. Saved is the dim."""
-    (g,), (dim,) = grads, node.saved
-    return tuple([g.select(dim, i) if need else None for i, need in enumerate(node.needs)])
 
 
 def _joined(op: str) -> Any:
@@ -112,7 +106,6 @@ _BACKWARDS = {
     "matmul": matmul_backward,
     "linear": linear_backward,
     "cat": cat_backward,
-    "stack": stack_backward,
     "split": split_backward,
     "unbind": unbind_backward,
     "max_pool": max_pool_backward,

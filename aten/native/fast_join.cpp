@@ -120,9 +120,8 @@ PyObject *fast_cat(Call &call) {
   return out.release();
 }
 
-// stack(tensors, dim=0) of tensors of one dtype and sizes
+// stack(tensors, dim=0) of tensors of one dtype and sizes, without history: with it each tensor is one of `unsqueeze` and they of `cat`
 PyObject *fast_stack(Call &call) {
-  NativeOp *op = call.op;
   Ref held(PySequence_Tuple(call[0].object));  // the list may change while a kernel runs
   if (!held) return nullptr;
   const Py_ssize_t n = PyTuple_GET_SIZE(held.get());
@@ -131,12 +130,10 @@ PyObject *fast_stack(Call &call) {
   int dim;
   if (!first || WEFT_NDIM(first) == WEFT_MAX_NDIM || !call.dim(1, WEFT_NDIM(first) + 1, &dim)) return UNHANDLED;
   if (!weft_kernels.cast[WEFT_DTYPE(first)][WEFT_DTYPE(first)]) return UNHANDLED;
-  bool recording = false;
   for (Py_ssize_t i = 0; i < n; i++) {
     WeftTensor *t = plain(items[i]);
     if (!t || WEFT_DTYPE(t) != WEFT_DTYPE(first) || !has_sizes(t, WEFT_NDIM(first), first->sizes)) return UNHANDLED;
-    if (channels_innermost(t)) return UNHANDLED;  // of images laid out so it makes another
-    recording |= records(t);
+    if (channels_innermost(t) || records(t)) return UNHANDLED;  // (of images laid out so it makes another)
   }
   const int ndim = WEFT_NDIM(first) + 1;
   int64_t sizes[WEFT_MAX_NDIM];
@@ -162,10 +159,6 @@ PyObject *fast_stack(Call &call) {
     if (!part) return nullptr;
     copy_into(as_tensor(part.get()), as_tensor(joined[(size_t)i]));
   }
-  if (!recording) return out.release();
-  Ref saved(Py_BuildValue("(i)", dim));
-  PyObject *result = out.get();
-  if (!saved || record(op->node_name, whole_backwards[WHOLE_STACK], items, n, &result, 1, saved.get()) < 0) return nullptr;
   return out.release();
 }
 

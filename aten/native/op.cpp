@@ -377,11 +377,23 @@ static void method_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
+static PyObject *get_functional(PyObject *self, void *) { return Py_NewRef(as_op(self)->functional ? as_op(self)->functional : Py_None); }
+
+static int set_functional(PyObject *self, PyObject *value, void *) {
+  if (!value || !PyObject_TypeCheck(value, op_type)) {
+    PyErr_SetString(PyExc_TypeError, "functional: an op");
+    return -1;
+  }
+  Py_XSETREF(as_op(self)->functional, Py_NewRef(value));
+  return 0;
+}
+
+static PyGetSetDef op_getset[] = {{"functional", get_functional, set_functional, "of an op in place: the op whose result it writes", nullptr},
+                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
 static PyMemberDef op_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(NativeOp, vectorcall), READONLY, nullptr},
     {"promised", T_BOOL, offsetof(NativeOp, promised), 0, nullptr},
     {"autocast", T_BYTE, offsetof(NativeOp, autocast), 0, nullptr},
-    {"functional", T_OBJECT, offsetof(NativeOp, functional), 0, nullptr},
     {"out_in_python", T_BOOL, offsetof(NativeOp, out_in_python), 0, nullptr},
     {"writes_core", T_BOOL, offsetof(NativeOp, writes_core), 0, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
@@ -390,6 +402,7 @@ static PyType_Slot op_slots[] = {{Py_tp_new, (void *)op_new},
                                  {Py_tp_dealloc, (void *)op_dealloc},
                                  {Py_tp_call, (void *)PyVectorcall_Call},
                                  {Py_tp_members, op_members},
+                                 {Py_tp_getset, op_getset},
                                  {Py_tp_doc, (void *)"The native side of an op: its fast path."},
                                  {0, nullptr}};
 static PyType_Spec op_spec = {"aten._native.NativeOp", sizeof(NativeOp), 0,

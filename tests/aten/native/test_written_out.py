@@ -5,6 +5,7 @@ import pytest
 
 import weft
 from aten import _native
+from aten.op import registry
 
 X = weft.arange(24.0).reshape(4, 6) / 7 - 1
 Y = weft.linspace(0.5, 2, 24).reshape(4, 6)
@@ -271,3 +272,12 @@ def test_dtypes_that_ops_do_not_cast_to():
     assert weft.any(weft.ones(2, 3, dtype=weft.uint8), 1, out=weft.zeros(2, dtype=weft.bool)).tolist() == [True, True]
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
         weft.max(weft.ones(2, 3), 1, out=(doubles[:, 0], weft.zeros(2, dtype=weft.int64)))
+
+
+def test_what_an_op_in_place_writes_is_the_result_of_an_op():
+    add = registry["add_"]
+    assert add.functional is registry["add"] and registry["add"].functional is None
+    for other in (3, None, weft.ones(2)):
+        with pytest.raises(TypeError, match="functional"):
+            add.functional = other
+    assert add.functional is registry["add"]

@@ -106,8 +106,8 @@ def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:
             op.kernel_fn(outs, *arrays)
     except TypeError as error:  # NumPy has it not for this dtype, nor have we
         found = next((a.dtype for a in args if isinstance(a, Tensor)), None)
-        name = op.name.removeprefix("special_")
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{TYPE_NAMES[found.name] if found else ''}'") from error
+        dtype = TYPE_NAMES[found.name] if found else ""
+        raise NotImplementedError(f"\"{op.kernel_name}\" not implemented for '{dtype}'") from error
     if half_to is not None or dtypes.complex32 in [o.dtype for o in (out if type(out) is tuple else (out,))]:
         for o, a in zip(out, outs) if type(out) is tuple else ((out, outs),):
             if a.dtype != o.dtype.to_numpy():

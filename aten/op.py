@@ -93,6 +93,11 @@ class Op(_native.NativeOp):
 
     # ---- declaration
     @property
+    def kernel_name(self) -> str:
+        """What errors call its kernel, where PyTorch has no other name."""
+        return self.name.removeprefix("special_") + "_cpu"
+
+    @property
     def rule(self) -> Callable[..., Any]:
         """The shape rule of a core op: core arguments with Metas for tensors → Meta, or a tuple of Metas."""
         return self.function

@@ -251,11 +251,9 @@ void follow(WeftTensor *running, const double *value, double scale, double momen
   }
 }
 
-}  // namespace
-
-namespace {
 PyObject *recorded_batch_norm(Call &call);
-}
+
+}  // namespace
 
 // batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5)
 PyObject *fast_batch_norm(Call &call) {

@@ -83,7 +83,7 @@ PyObject *unary_of_small(Call &call, WeftTensor *x) {
 }
 
 PyObject *fast_unary(Call &call) {
-  if (call.binder->n == 1 && !call.target) {
+  if (call.binder->n == 1) {
     PyObject *out = unary_of_small(call, call.tensor(0));
     if (out != UNHANDLED) return out ? call.made(Ref(out)) : nullptr;
   }

@@ -96,10 +96,6 @@ _KERNELS = {  # what PyTorch's are called whose names do not follow from the op'
 }  # fmt: skip
 
 
-def _kernel_of(op: Op) -> str:
-    return _KERNELS.get(op.name) or op.name.removeprefix("special_") + "_cpu"
-
-
 def _check(op: Op, refused: dict[Any, type[Exception]], tensors: list[tuple[int, bool]], public: tuple[Any, ...]) -> None:
     """Raises where the tensors of a call are of a kind that the op refuses. `tensors`: which arguments may be some, and whether
     they are declared as such."""
@@ -114,7 +110,7 @@ def _check(op: Op, refused: dict[Any, type[Exception]], tensors: list[tuple[int,
         dtype, highest = given, category(given)
     error = refused.get(highest) or refused.get(dtype)
     if error is NotImplementedError:
-        raise error(f"\"{_kernel_of(op)}\" not implemented for '{TYPE_NAMES[dtype.name]}'")
+        raise error(f"\"{_KERNELS.get(op.name, op.kernel_name)}\" not implemented for '{TYPE_NAMES[dtype.name]}'")
     if error is not None:
         raise error(f"{op.name}(): does not support {'complex input' if highest == COMPLEX else TYPE_NAMES[dtype.name] + ' input'}")
 

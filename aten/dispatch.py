@@ -369,6 +369,8 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
         refused = out_dtypes.refusal(op, (*args, *kwargs.values()), target.dtype, value.dtype, i)
         if refused is not None:
             raise RuntimeError(refused)
+        if (lacking := out_dtypes.not_computed(op, args, value, target.dtype)) is not None:
+            raise NotImplementedError(lacking)
         value = out_dtypes.as_it_lies(op, value, target)
         if not can_cast(value.dtype, target.dtype) and op.name not in out_dtypes.ANY:
             raise out_dtypes.not_cast(op, value.dtype, target.dtype)
@@ -457,6 +459,7 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         target._bump_version()
         return target
     if _native.is_grad_enabled() and _any_requires_grad(public):
+        _native.check_view(target)
         positional, keywords = _as_call(base, _values_kept(base, public))
         result = base(*positional, **keywords)
         _check_result(target, result.dtype, result.shape, result.device)

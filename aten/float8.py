@@ -1,6 +1,13 @@
-"""What NumPy's casts to floats of eight bits do otherwise than PyTorch's."""
+"""Floats of eight bits: which dtypes they are, and what NumPy's casts to them do otherwise than PyTorch's."""
+
+from typing import Any
 
 import numpy as np
+
+
+def is_float8(dtype: Any) -> bool:
+    """Whether it is one of the floats of eight bits, which few ops compute with."""
+    return dtype.is_floating_point and dtype.itemsize == 1
 
 
 def saturated(x: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -275,10 +275,10 @@ def composite(
 
 
 def widened(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The definition with halves as float32, where all floating tensors are of one half dtype; the result has it again."""
+    """The definition with narrow floats as float32, where all floating tensors are of one such dtype; the result has it again."""
 
     def is_half(x: Any) -> bool:
-        return isinstance(x, _native.Tensor) and x.dtype.is_floating_point and x.dtype.itemsize == 2
+        return isinstance(x, _native.Tensor) and x.dtype.is_floating_point and x.dtype.itemsize <= 2
 
     @functools.wraps(function)
     def definition(*args: Any) -> Any:

@@ -22,6 +22,11 @@ _BOUNDED = frozenset({"clamp", "clip"})
 _TRUTH = frozenset({"any", "all"})  # of bool, or bytes
 _OF_TRUTH = frozenset({"isneginf", "isposinf", "signbit"})
 _ALIKE = frozenset("abs neg ceil floor round sign sgn frac trunc bitwise_not conj_physical clamp_min clamp_max hardshrink".split())
+_TO_REAL = frozenset("fft_irfft fft_irfft2 fft_irfftn fft_hfft fft_hfft2 fft_hfftn".split())
+_TO_COMPLEX = frozenset(
+    "fft_fft fft_fft2 fft_fftn fft_ifft fft_ifft2 fft_ifftn fft_rfft fft_rfft2 fft_rfftn fft_ihfft fft_ihfft2 fft_ihfftn".split()
+)
+_SPREADS = frozenset({"var", "std"})
 _POWERS = frozenset({"matrix_power", "linalg_matrix_power"})  # the zeroth they cast
 _OF_A_DIM = frozenset({"max", "min", "median", "nanmedian"})  # what they give without one they cast
 ANY = frozenset({"bernoulli", "any", "all"})  # zeros and ones: of any dtype, or what is refused above
@@ -44,6 +49,10 @@ def refusal(op: Any, given: Any, out: Any, dtype: Any, place: int = 0) -> str | 
     if op.name in _BOUNDED or op.name in _ALIKE:  # by tensors it casts
         alone = sum(hasattr(x, "dtype") for x in given) < 2 and (op.name in _BOUNDED or given[0].dtype is dtype)
         return f"Found dtype {TYPE_NAMES[out.name]} but expected {TYPE_NAMES[dtype.name]}" if alone else None
+    if op.name in _TO_REAL and not out.is_floating_point or op.name in _TO_COMPLEX and not out.is_complex:
+        kind = "floating point" if op.name in _TO_REAL else "complex"
+        named = op.name.removeprefix("fft_").replace("2", "n")
+        return f"{named} expects a {kind} output tensor, but got {TYPE_NAMES[out.name]}"
     if op.name == "nan_to_num":
         return f"nan_to_num: dtype of out: {TYPE_NAMES[out.name]} should be same as input: {TYPE_NAMES[dtype.name]}"
     if op.name in _OF_TRUTH:
@@ -60,6 +69,12 @@ def refusal(op: Any, given: Any, out: Any, dtype: Any, place: int = 0) -> str | 
     if op.name in _TRUTH and out.name not in ("uint8", "bool"):
         return f"{op.name} only supports bool tensor for result, got: {TYPE_NAMES[out.name]}"
     return None
+
+
+def not_computed(op: Any, args: Any, value: Any, out: Any) -> str | None:
+    """What the op cannot compute in the dtype of `out`, which its result would be cast to."""
+    lacks = op.name in _SPREADS and value.ndim and out.is_complex and not (args and args[0].dtype.is_complex)
+    return f"\"std_cpu\" not implemented for '{TYPE_NAMES[out.name]}'" if lacks else None
 
 
 def not_cast(op: Any, dtype: Any, out: Any) -> Exception:
@@ -102,4 +117,4 @@ def as_it_lies(op: Any, value: Any, target: Any) -> Any:
     return value.reshape(list(target.shape)) if kept else value
 
 
-__all__ = ["ANY", "FACTORIES", "as_it_lies", "decides", "in_width_of", "not_cast", "refusal", "with_dtype"]
+__all__ = ["ANY", "FACTORIES", "as_it_lies", "decides", "in_width_of", "not_cast", "not_computed", "refusal", "with_dtype"]

@@ -24,7 +24,7 @@ def _number(seed: Any) -> int:
         raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
     value = int(seed)
     if not -(2**63) <= value < _WORD:
-        raise ValueError(f"Overflow when unpacking long long: a seed has 64 bits, got {value}")
+        raise ValueError("Overflow when unpacking long long")
     return value % _WORD
 
 

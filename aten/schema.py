@@ -67,10 +67,18 @@ def _scalar(x: Any) -> Any:
     return n
 
 
+class _TooWideError(ValueError):
+    """Of an integer of more than 64 bits, or of one at a place (from 1) of a list."""
+
+    def __init__(self, place: int = 0):
+        super().__init__("Overflow when unpacking long long")
+        self.place = place
+
+
 def _int(x: Any) -> Any:
     if type(x) is int:
-        if not -(2**63) <= x < 2**64:
-            raise ValueError("Overflow when unpacking long long")
+        if not -(2**63) <= x < 2**63:
+            raise _TooWideError
         return x
     if is_int(x):
         return x
@@ -79,6 +87,11 @@ def _int(x: Any) -> Any:
     if _holds_number(x) and not x.dtype.is_floating_point:
         return int(x.item())
     return NotImplemented
+
+
+def _bits(x: Any) -> Any:
+    """An integer of 64 bits, with a sign or without: of a generator's state, or the end of a range."""
+    return x if type(x) is int and 2**63 <= x < 2**64 else _int(x)
 
 
 def _int_or_dtype(x: Any) -> Any:
@@ -123,6 +136,8 @@ def _device(x: Any) -> Any:
 
 def _any(x: Any) -> Any:
     """Whatever it is; a number of NumPy's as Python's."""
+    if type(x) is int and not -(2**63) <= x < 2**64:
+        raise _TooWideError
     return x.item() if isinstance(x, np.generic) and x.dtype.kind in "biufc" else x
 
 
@@ -229,11 +244,11 @@ class Param:
             may_lack = self.type == "LongTensor"  # (an index of each dim, or none)
             try:
                 items = [None if item is None and may_lack else self.accept_one(item) for item in held]
-            except ValueError as error:  # an integer of more than 64 bits
-                place = next(i for i, item in enumerate(held, 1) if type(item) is int and not -(2**63) <= item < 2**64)
-                text = f"argument '{self.name}' failed to unpack the object at pos {place} with error \"{error}\""
-                raise TypeError(text) from None
+            except _TooWideError:
+                raise _TooWideError(next(i for i, item in enumerate(held, 1) if _is_too_wide(item))) from None
             return NotImplemented if any(item is NotImplemented for item in items) else items
+        if self.variadic and _is_too_wide(value):
+            raise _TooWideError(1)
         if self.spread or self.variadic:
             one = self.accept_one(value)
             return NotImplemented if one is NotImplemented else [one] * max(self.spread, 1)
@@ -246,6 +261,10 @@ class Param:
     def describe(self) -> str:
         shown = _SHOWN.get(self.type, self.type)
         return f"tuple of {shown}s" if self.is_list else shown
+
+
+def _is_too_wide(value: Any) -> bool:
+    return type(value) is int and not -(2**63) <= value < 2**63
 
 
 def _default(param: Param) -> tuple[Any, ...]:
@@ -287,6 +306,9 @@ class Schema:
                 kw_only = True
             else:
                 params.append(Param(text, kw_only, numbers and bool(params or not tensor_first)))
+        if any(p.name == "seed" for p in params):
+            for param in params:
+                param.accept_one = _bits if param.type == "int" else param.accept_one
         self.params = tuple(params)
         self.positional = sum(not p.kw_only for p in params)
         self.index = {p.name: i for i, p in enumerate(params)}
@@ -327,7 +349,13 @@ class Schema:
                         f"{name}() missing {len(missing)} required positional arguments: " + ", ".join(f'"{m}"' for m in missing)
                     )
                 continue
-            found = param.accept(value)
+            try:
+                found = param.accept(value)
+            except _TooWideError as error:
+                if not error.place:
+                    raise ValueError(str(error)) from None
+                place = f"failed to unpack the object at pos {error.place} with error"
+                raise TypeError(f"{name}(): argument '{param.name}' {place} \"{error}\"") from None
             if found is NotImplemented:
                 position = f" (position {i + 1})" if i < len(args) else ""
                 raise TypeError(

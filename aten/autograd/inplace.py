@@ -126,16 +126,21 @@ def record_inplace(target: Tensor, result: Tensor) -> None:
     if result.dtype is not target.dtype:
         result = result.to(target.dtype)
     _assign(target, result)
-    before = target.grad_fn if target.retains_grad else None
     rewrite(target, result)
+
+
+def _take_history(tensor: Tensor, result: Tensor) -> None:
+    """Give a tensor the history of another; a gradient that it keeps in `.grad` is that of what it now is."""
+    before = tensor._grad_fn if tensor.retains_grad else None
+    tensor._grad_fn = (result.grad_fn, result.output_nr) if result.grad_fn is not None else None
     if before is not None:
-        move_retained(target, before)
+        move_retained(tensor, before)
 
 
 def rewrite(target: Tensor, result: Tensor) -> None:
     """Give `target`, which was written, the history of `result`, what it holds now; of a view, to its base too."""
     if target._view_of is None:
-        target._grad_fn = (result.grad_fn, result.output_nr) if result.grad_fn is not None else None
+        _take_history(target, result)
         return
     root, path = _path(target)
 
@@ -147,7 +152,7 @@ def rewrite(target: Tensor, result: Tensor) -> None:
             g = ops.copy(_native.empty(list(layout.sizes), g.dtype, g.device, list(layout.strides)), g)
         return (path.outside(g) if needs[0] else None, path.inside(g) if needs[1] else None)
 
-    before = root.grad_fn if root.retains_grad else None
+    before = root._grad_fn if root.retains_grad else None
     _native.record("CopySlices", copy_slices, (root, result), (root,), ())
     if before is not None:
         move_retained(root, before)
@@ -172,7 +177,7 @@ def refresh(view: Tensor) -> None:
         fresh = path.view(root)
     finally:
         _native.set_grad_enabled(before)
-    view._grad_fn = (fresh.grad_fn, fresh.output_nr) if fresh.grad_fn is not None else None
+    _take_history(view, fresh)
 
 
 _native.set_view_refresher(refresh)

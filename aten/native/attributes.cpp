@@ -30,7 +30,7 @@ static PyObject *get_version(PyObject *self, void *) {
     PyErr_SetString(PyExc_RuntimeError, "Inference tensors do not track version counter.");
     return nullptr;
   }
-  return PyLong_FromUnsignedLong(as_tensor(self)->storage->version);
+  return PyLong_FromUnsignedLong(*weft_version(as_tensor(self)));
 }
 
 static PyObject *bump_version(PyObject *self, PyObject *) {
@@ -292,12 +292,11 @@ static int set_grad(PyObject *self, PyObject *value, void *) {
   return 0;
 }
 
-// `.data`: the same memory without history, whose writes autograd does not see.
+// `.data`: the same memory without history, whose writes are counted apart, so that autograd does not see them.
 static PyObject *get_data(PyObject *self, void *) {
   WeftTensor *t = as_tensor(self);
-  PyObject *result = alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
-  if (result) as_tensor(result)->flags |= WEFT_FLAG_DETACHED_VERSION;
-  return result;
+  Ref result(alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset));
+  return result && count_apart(as_tensor(result.get()), 0) ? result.release() : nullptr;
 }
 
 static int set_data(PyObject *self, PyObject *value, void *) {
@@ -318,6 +317,7 @@ static int set_data(PyObject *self, PyObject *value, void *) {
   if (!need_memory(t, "setting .data") || !need_memory(v, "setting .data")) return -1;
   if (v == t) return 0;
   if (!wait_for_calls()) return -1;
+  if (t->storage != v->storage && !count_apart(t, *weft_version(t))) return -1;  // (its version stays, and is not the other's)
   if (!set_layout(t, WEFT_NDIM(v), v->sizes, v->strides, v->offset)) return -1;
   v->storage->refs++;
   delist_view(t);
@@ -342,7 +342,7 @@ PyGetSetDef tensor_getset[] = {
     {"grad", get_grad, set_grad, nullptr, nullptr},
     {"_held_grad", get_held_grad, nullptr, "grad, of whatever tensor", nullptr},
     {"grad_fn", get_grad_fn, nullptr, "the Node that made this, or None", nullptr},
-    {"_grad_fn", get_grad_fn, set_grad_fn, "for aten.autograd: settable as (node, output number) or None", nullptr},
+    {"_grad_fn", get_noted_grad_fn, set_grad_fn, "for aten.autograd: as noted, settable as (node, output number) or None", nullptr},
     {"data", get_data, set_data, "the same memory, without history or version", nullptr},
     {"output_nr", get_output_nr, nullptr, "which result of grad_fn this is", nullptr},
     {"retains_grad", get_retains_grad, nullptr, nullptr, nullptr},

@@ -297,7 +297,8 @@ bool executes(const Walk &walk, const Task &task) {
 bool step_leaf(Walk &walk, Task &task, PyObject **slot) {
   Ref keep(Py_NewRef(task.node->variable));
   WeftTensor *leaf = as_tensor(keep.get());
-  if (!*slot || !executes(walk, task)) return true;
+  if (!*slot || !executes(walk, task) || !WEFT_REQUIRES_GRAD(leaf)) return true;  // (it may have been detached since)
+  if (leaf->grad_fn) return PyErr_SetString(PyExc_RuntimeError, "leaf variable has been moved into the graph interior"), false;
   Ref node(Py_NewRef(as_object(task.node)));
   if (!accumulate_into(leaf, slot)) return false;
   // What came, for hooks of the node: it may have become the leaf's own gradient, which hooks of the leaf write.

@@ -65,7 +65,7 @@ static bool set_view_of(WeftTensor *view, WeftTensor *base, CoreOp which, std::i
   PyTuple_SET_ITEM(view->view_of, 0, Py_NewRef(as_object(base)));
   PyTuple_SET_ITEM(view->view_of, 1, Py_NewRef(as_object(core_ops[which])));
   PyTuple_SET_ITEM(view->view_of, 2, rest.release());
-  view->view_version = view->storage->version;
+  view->view_version = *weft_version(view);
   note_view(view, base);
   track(view);
   return true;

@@ -180,6 +180,14 @@ static PyObject *made_by_function(PyObject *, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+// check_view(tensor): a write with history into what was made as a view in a mode without one, whatever of
+static PyObject *check_view(PyObject *, PyObject *arg) {
+  if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
+  WeftTensor *t = as_tensor(arg);
+  if (t->view_of && t->flags & (WEFT_FLAG_OF_NO_GRAD | WEFT_FLAG_OF_INFERENCE) && refuse_view(t, false) < 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
 static PyObject *check_fill_function(PyObject *, PyObject *arg) {
   if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
   if (check_fill(as_tensor(arg)) < 0) return nullptr;
@@ -230,6 +238,7 @@ static PyObject *is_relaid(PyObject *, PyObject *arg) {
 }
 
 PyMethodDef inplace_functions[] = {
+    {"check_view", check_view, METH_O, "RuntimeError where a write with history into the tensor is refused, as a view of modes without"},
     {"bump_version", bump_version, METH_O, "note an in-place write to the tensor's storage"},
     {"check_inplace", check_inplace_function, METH_O, "RuntimeError where an in-place write to the tensor is refused"},
     {"made_by_function", made_by_function, METH_VARARGS, "made_by_function(view, several): a write to the view is refused"},

@@ -121,6 +121,8 @@ bool strides_are_contiguous(int ndim, const int64_t *sizes, const int64_t *strid
 int64_t checked_numel(int ndim, const int64_t *sizes, int itemsize);
 // Whether all elements of a layout lie inside of `nbytes` bytes, and no step of it, in bytes, is beyond 64 bits.
 bool window_inside(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, int itemsize, int64_t nbytes);
+// From now on the writes to `t` and its views are counted apart from others to the same memory, beginning with `count`.
+bool count_apart(WeftTensor *t, uint32_t count);
 // Replaces sizes, strides and offset of an existing tensor; false with MemoryError set.
 bool set_layout(WeftTensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
 void track(WeftTensor *t); // makes it known to the garbage collector
@@ -188,7 +190,7 @@ WeftNode *gradient_node(WeftTensor *t);
 int record(PyObject *name, PyObject *backward, PyObject *const *inputs, Py_ssize_t n_inputs, PyObject *const *outputs,
            Py_ssize_t n_outputs, PyObject *saved);
 bool init_node(PyObject *module);
-PyObject *get_grad_fn(PyObject *tensor, void *);
+PyObject *get_grad_fn(PyObject *tensor, void *), *get_noted_grad_fn(PyObject *tensor, void *);
 int set_grad_fn(PyObject *tensor, PyObject *node, void *);
 int set_requires_grad(PyObject *tensor, PyObject *value, void *);  // -1 with an exception set
 void take_history(WeftTensor *t, WeftNode *node, uint32_t output_nr);  // from now on the tensor is an output of the node; NULL: of none

@@ -54,7 +54,7 @@ static WeftNode *accumulator(WeftTensor *t) {
 // A view whose memory was written since its history was noted: it must have the history of its root. A leaf that
 // happens to be a view of a tensor without history keeps its own.
 static bool is_stale(WeftTensor *t) {
-  if (!t->view_of || WEFT_IS_TRACER(t) || t->view_version == t->storage->version || !WEFT_REQUIRES_GRAD(t)) return false;
+  if (!t->view_of || WEFT_IS_TRACER(t) || t->view_version == *weft_version(t) || !WEFT_REQUIRES_GRAD(t)) return false;
   return t->grad_fn || WEFT_REQUIRES_GRAD(root_of(t));
 }
 
@@ -121,7 +121,7 @@ bool set_outputs(WeftNode *node, PyObject *const *outputs, Py_ssize_t n) {
     const bool first = !WEFT_REQUIRES_GRAD(t);
     t->word |= WEFT_WORD_REQUIRES_GRAD;
     if (first && t->storage && t->storage->views) history_changed(t, true);
-    if (t->view_of && !WEFT_IS_TRACER(t)) t->view_version = t->storage->version;
+    if (t->view_of && !WEFT_IS_TRACER(t)) t->view_version = *weft_version(t);
     track(t);
   }
   return true;
@@ -193,6 +193,13 @@ PyObject *get_grad_fn(PyObject *self, void *) {
   return Py_NewRef(t->grad_fn ? node.get() : Py_None);
 }
 
+// As it stands, of a view whose memory was written meanwhile what it was.
+PyObject *get_noted_grad_fn(PyObject *self, void *) {
+  WeftNode *node = as_tensor(self)->grad_fn;
+  if (node && !show_node(node)) return nullptr;
+  return Py_NewRef(node ? as_object(node) : Py_None);
+}
+
 // For aten.autograd (in-place on views); users cannot reach it: the attribute is `_grad_fn`.
 void take_history(WeftTensor *t, WeftNode *node, uint32_t output_nr) {
   Py_XINCREF(node);
@@ -202,7 +209,7 @@ void take_history(WeftTensor *t, WeftNode *node, uint32_t output_nr) {
   if (node) {
     t->word |= WEFT_WORD_REQUIRES_GRAD;
     if (!had) history_changed(t, true);
-    if (!WEFT_IS_TRACER(t)) t->view_version = t->storage->version;
+    if (!WEFT_IS_TRACER(t)) t->view_version = *weft_version(t);
     track(t);
   } else {
     t->word &= ~WEFT_WORD_REQUIRES_GRAD;

@@ -53,17 +53,12 @@ static PyObject *bare(WeftTensor *t) {
   return result;
 }
 
-// A `.data` that a gradient is taken through counts the writes to it from then on, with the tensor that it came from.
-static void count_writes(WeftTensor *t) {
-  for (; t; t = t->view_of ? as_tensor(PyTuple_GET_ITEM(t->view_of, 0)) : nullptr) t->flags &= ~(uint32_t)WEFT_FLAG_DETACHED_VERSION;
-}
-
 // Hands the saved tensor to hooks, `pack` where given, else the open ones. False with an exception set.
 static bool pack_by_hooks(SavedTensor *saved, PyObject *pack, PyObject *unpack) {
   WeftTensor *t = as_tensor(saved->tensor);
   Ref bare_tensor(bare(t));
   if (!bare_tensor) return false;
-  uint32_t version = t->storage->version;
+  uint32_t version = *weft_version(t);
   Ref packed, back;
   uint64_t before = *ambient();
   *ambient() &= ~(WEFT_AMBIENT_GRAD | WEFT_AMBIENT_SAVED_HOOKS);
@@ -82,7 +77,7 @@ static bool pack_by_hooks(SavedTensor *saved, PyObject *pack, PyObject *unpack) 
   }
   *ambient() = before;
   if (!packed || !back) return false;
-  if (t->storage->version != version) {
+  if (*weft_version(t) != version) {
     PyErr_SetString(PyExc_RuntimeError, "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
                     "not be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
                     "perform in-place operations on the input to a pack hook.");
@@ -133,8 +128,7 @@ PyObject *save_tensor(WeftTensor *t, WeftNode *producer) {
     Py_DECREF(saved);
     return nullptr;
   }
-  if (!WEFT_IS_TRACER(t)) count_writes(t);
-  saved->version = WEFT_IS_TRACER(saved->tensor) ? 0 : as_tensor(saved->tensor)->storage->version;
+  saved->version = WEFT_IS_TRACER(saved->tensor) ? 0 : *weft_version(as_tensor(saved->tensor));
   PyObject_GC_Track(as_object(saved));
   if ((*ambient() & WEFT_AMBIENT_SAVED_HOOKS) && !WEFT_IS_TRACER(t) && packer && !pack_by_hooks(saved, nullptr, nullptr)) {
     Py_DECREF(saved);
@@ -163,14 +157,14 @@ PyObject *unpack_saved(PyObject *object, WeftNode *node) {
   if (saved->unpack) return unpack_by_hooks(saved, node);
   WeftTensor *t = as_tensor(saved->tensor);
   if (WEFT_IS_TRACER(t)) return Py_NewRef(as_object(t));
-  if (t->storage->version != saved->version) {
+  if (*weft_version(t) != saved->version) {
     Ref sizes(size_object(WEFT_NDIM(t), t->sizes));
     Ref list(sizes ? PySequence_List(sizes.get()) : nullptr);
     return PyErr_Format(PyExc_RuntimeError,
                         "one of the variables needed for gradient computation has been modified by an inplace operation: "
                         "[%s.%s %S], which is a saved value of %U, is at version %u; expected version %u instead. Hint: "
                         "find the in-place operation between this op's forward and the backward, and use its out-of-place form.",
-                        shown_name(), dtype_name(WEFT_DTYPE(t)), list.get(), node->name, t->storage->version, saved->version);
+                        shown_name(), dtype_name(WEFT_DTYPE(t)), list.get(), node->name, *weft_version(t), saved->version);
   }
   if (!saved->is_output) return Py_NewRef(as_object(t));
   return with_history(saved, t, node);

@@ -243,13 +243,35 @@ PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *st
   return storage ? make(tensor_type, word, ndim, sizes, strides, 0, storage) : nullptr;
 }
 
+static void count_no_more(WeftTensor *t) {
+  if (t->flags & WEFT_FLAG_OWN_VERSION && !--t->own->refs) free(t->own);
+  t->flags &= ~(uint32_t)WEFT_FLAG_OWN_VERSION;
+}
+
+// From now on the writes to `t` and its views are counted apart from others to the same memory, beginning with `count`.
+bool count_apart(WeftTensor *t, uint32_t count) {
+  WeftVersion *own = static_cast<WeftVersion *>(malloc(sizeof(WeftVersion)));
+  if (!own) return PyErr_NoMemory(), false;
+  *own = {count, 1};
+  count_no_more(t);
+  t->own = own;
+  t->flags |= WEFT_FLAG_OWN_VERSION;
+  return true;
+}
+
+static void count_with(WeftTensor *t, const WeftTensor *base) {
+  t->own = base->own;
+  t->own->refs++;
+  t->flags |= WEFT_FLAG_OWN_VERSION;
+}
+
 static PyObject *alias_as(PyTypeObject *type, uint32_t word, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides,
                           int64_t offset) {
   if (!need_memory(base, "a view")) return nullptr;
   base->storage->refs++;
   PyObject *result = make(type, word, ndim, sizes, strides, offset, base->storage);
   if (result) {
-    as_tensor(result)->flags |= base->flags & WEFT_FLAG_DETACHED_VERSION;
+    if (base->flags & WEFT_FLAG_OWN_VERSION) count_with(as_tensor(result), base);
     as_tensor(result)->word = (as_tensor(result)->word & ~WEFT_WORD_INFERENCE) | (base->word & WEFT_WORD_INFERENCE);
   }
   return result;
@@ -318,6 +340,7 @@ static void tensor_dealloc(PyObject *self) {
   if (t->flags & WEFT_FLAG_TRACKED) PyObject_GC_UnTrack(self);
   if (t->weakrefs) PyObject_ClearWeakRefs(self);
   if (t->grad_fn || t->grad || t->view_of || t->hooks || t->dict || t->view_link) tensor_clear(self);
+  if (t->flags & WEFT_FLAG_OWN_VERSION) count_no_more(t);
   storage_decref(std::exchange(t->storage, nullptr));
   if (t->sizes && t->sizes != t->dims) free(t->sizes);
   if (type == tensor_type && n_free < kFreeLimit) {
@@ -409,7 +432,7 @@ static PyObject *alias_function(PyObject *, PyObject *args) {
   WeftTensor *t = as_tensor(view.get());
   t->view_of = all ? PyTuple_Pack(3, base, op, all.get()) : nullptr;
   if (!t->view_of) return nullptr;
-  t->view_version = t->storage->version;
+  t->view_version = *weft_version(t);
   note_view(t, as_tensor(base));
   track(t);
   return view.release();

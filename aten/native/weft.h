@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEFT_ABI 6
+#define WEFT_ABI 7
 #define WEFT_MAX_NDIM 72  // masks of dims have 64 bits: what takes dims refuses more, as PyTorch does
 #define WEFT_INLINE_NDIM 5
 #define WEFT_ALIGNMENT 64
@@ -97,7 +97,7 @@ typedef struct WeftStorage {
   char *data;          // 64-byte aligned when ours; NULL when nbytes is 0
   int64_t nbytes;
   int64_t refs;        // under the GIL
-  uint32_t version;    // advanced by every in-place write through any view
+  uint32_t version;    // advanced by every in-place write through any view (but see WeftVersion)
   uint8_t device_type, device_index, flags, reserved;
   void (*release)(struct WeftStorage *); // frees data; the struct is freed by weft_storage_decref
   void *owner;         // what keeps external memory alive, for `release`
@@ -107,7 +107,7 @@ typedef struct WeftStorage {
 
 // ------------------------------------------------------------------------------------------- tensor
 enum WeftTensorFlags {
-  WEFT_FLAG_DETACHED_VERSION = 2, // `.data`: in-place writes do not advance the version
+  WEFT_FLAG_OWN_VERSION = 2, // `own` counts the writes: of `.data`, of what was given other memory by `.data =`, and of their views
   WEFT_FLAG_RETAIN_GRAD = 4,
   WEFT_FLAG_TRACKED = 8,   // known to the garbage collector
   WEFT_FLAG_NEG = 16,      // reserved
@@ -120,6 +120,11 @@ enum WeftTensorFlags {
   WEFT_FLAG_OF_FUNCTION = 1024  // by a user's autograd.Function
 };
 #define WEFT_FLAGS_OF_VIEW (WEFT_FLAG_OF_NO_GRAD | WEFT_FLAG_OF_INFERENCE | WEFT_FLAG_OF_SEVERAL | WEFT_FLAG_OF_FUNCTION)
+
+// A count of writes that some tensors of a memory have apart from the others.
+typedef struct WeftVersion {
+  uint32_t count, refs;
+} WeftVersion;
 
 struct WeftNode;
 
@@ -135,7 +140,7 @@ typedef struct WeftTensor {
   int64_t dims[2 * WEFT_INLINE_NDIM];
   struct WeftNode *grad_fn;  // owned; NULL for a leaf
   uint32_t output_nr;        // which result of grad_fn this is
-  uint32_t view_version;     // of a view: the storage's version that grad_fn belongs to
+  uint32_t view_version;     // of a view: the version that grad_fn belongs to
   struct WeftNode *accumulator; // borrowed: the leaf's AccumulateGrad node, cleared by that node's dealloc
   PyObject *grad;            // owned Tensor or NULL
   PyObject *view_of;         // owned; for a view: tuple (base tensor, op, arguments), else NULL
@@ -143,6 +148,7 @@ typedef struct WeftTensor {
   PyObject *hooks;           // owned list of tensor hooks or NULL
   PyObject *dict;
   PyObject *weakrefs;
+  WeftVersion *own;          // owned, if WEFT_FLAG_OWN_VERSION (else it has no meaning)
 } WeftTensor;
 
 #define WEFT_NDIM(t) ((int)((((WeftTensor *)(t))->word & WEFT_WORD_NDIM) >> 16))
@@ -279,9 +285,11 @@ typedef struct WeftAPI {
   void (*set_device)(int type, const WeftDevice *row);
 } WeftAPI;
 
-static inline void weft_bump_version(WeftTensor *t) {
-  if (!(t->flags & WEFT_FLAG_DETACHED_VERSION)) t->storage->version++;
+static inline uint32_t *weft_version(const WeftTensor *t) {
+  return t->flags & WEFT_FLAG_OWN_VERSION ? &t->own->count : &t->storage->version;
 }
+
+static inline void weft_bump_version(WeftTensor *t) { ++*weft_version(t); }
 
 static inline const WeftAPI *weft_import_api(void) {
   const WeftAPI *api = (const WeftAPI *)PyCapsule_Import("aten._native._C_API", 0);

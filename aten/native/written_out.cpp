@@ -239,7 +239,7 @@ static PyObject *recorded_apart(PyObject *functional, WeftTensor *target, PyObje
 
 // The target gets the result of the functional op, and its history.
 static PyObject *recorded_in_place(NativeOp *op, WeftTensor *target, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (target->flags & WEFT_FLAG_RETAIN_GRAD || (target->view_of && !rewriter)) return UNHANDLED;
+  if (target->flags & (WEFT_FLAG_RETAIN_GRAD | WEFT_FLAGS_OF_VIEW) || (target->view_of && !rewriter)) return UNHANDLED;
   NativeOp *functional = as_op(op->functional);
   PyObject *made = op->writes_core && !target->view_of ? recorded_by_rule(functional, target, args, nargs, names) : UNHANDLED;
   if (made == as_object(target)) return made;

@@ -9,6 +9,7 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
+from aten.float8 import is_float8
 from aten.meta import Meta, exceeds, is_transposed, known_equal
 from aten.op import alias_of, composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
@@ -252,6 +253,8 @@ def _accumulated(name: str, operands: str, compute: Any, tags: Any = ()) -> None
 
         Nor is a product read where alpha is 0, but without BLAS in PyTorch: halves, addr, addmv of complex, small baddbmm.
         """
+        if name == "addmm" and is_float8(a.dtype):
+            return wide(input, a, b, beta, alpha)
         plain = type(beta) in (int, float) and type(alpha) in (int, float) and beta in (0, 1) and alpha == 1
         if plain:
             return accumulate(input, a, b, beta, alpha)
@@ -311,6 +314,8 @@ def kron(input, other):
 @composite("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", tags=["function_only"], native="product")
 def linear(input, weight, bias):
     """input @ weight.T + bias; weight is [out, in], or [in] for a scalar result."""
+    if bias is not None and is_float8(bias.dtype) and input.dtype is weight.dtype is bias.dtype:
+        return widened(linear)(input, weight, bias)
     if weight.ndim == 1:
         result = matmul(input, weight)
     elif weight.ndim != 2:

@@ -1,7 +1,7 @@
 """Dtypes that ops refuse, as PyTorch does, though their definitions could compute something: an order of complex numbers, say.
 
-A row: kinds refused (C complex, H floats of 16 bits, I integers, N integers but int64, B bool), class of error, ops. A call's kind
-is the highest among its tensors'.
+A row: kinds refused (C complex, H floats of 16 bits, E floats of eight, I integers, N integers but int64, B bool), class of error,
+ops. A call's kind is the highest among its tensors'.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from aten.op import Op, registry
 from aten.promotion import BOOL, COMPLEX, INTEGER, TYPE_NAMES, category
 
 _KINDS = {"B": BOOL, "I": INTEGER, "C": COMPLEX}
-_NARROW = {"H": (dtypes.float16, dtypes.bfloat16), "N": (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8)}
+_EIGHT = tuple(d for name, d in vars(dtypes).items() if name.startswith("float8_"))
+_NARROW = {"E": _EIGHT, "H": (dtypes.float16, dtypes.bfloat16), "N": (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8)}
 _POLYNOMIALS = " ".join(f"special_{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw")
 _POLYNOMIALS += "".join(f" special_{name}" for name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l"))
 _POLYNOMIALS += " special_legendre_polynomial_p"
@@ -84,6 +85,22 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
     ("IBC", NotImplementedError, "poisson"),
     ("C", NotImplementedError, "log_normal_"),
     ("C", RuntimeError, "cauchy_ exponential_ multinomial abs_"),
+    (
+        "E",
+        NotImplementedError,
+        "acos acosh add addcdiv addcmul addr amax amin aminmax angle arange argmax argmin asin asinh atan atan2 atanh bmm "
+        "bucketize cdist ceil clamp clamp_max clamp_min copysign cos cosh cummax cummin cumprod cumsum digamma div dot elu "
+        "equal erf erfc erfinv exp exp2 expm1 flip floor floor_divide fmax fmin fmod frac frexp gather ge gelu glu gt "
+        "hardshrink hardsigmoid hardswish hardtanh heaviside histc histogram huber_loss hypot i0 igamma igammac index_fill "
+        "isclose isfinite isin isinf isneginf isposinf kthvalue layer_norm le leaky_relu lerp lgamma linalg_det linspace log "
+        "log10 log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp logical_and logical_not logical_or logical_xor logit "
+        "logsigmoid logsumexp lt masked_fill max max_dim max_pool1d max_pool2d maximum mean median min min_dim minimum mish "
+        "mode mse_loss nan_to_num nanmedian nansum neg nextafter nonzero norm pdist poisson pow prod reciprocal relu remainder "
+        "round rsqrt rsub scatter searchsorted selu sgn sigmoid sign signbit silu sin sinc sinh smooth_l1_loss softmax softplus "
+        "softshrink sort special_entr special_xlog1py special_zeta sqrt square std_mean sub sum take tan tanh threshold topk "
+        "trace tril triu trunc unique unique_consecutive var_mean vdot xlogy",
+    ),
+    ("E", RuntimeError, "std var linalg_inv linalg_slogdet logdet"),
 )
 
 _KERNELS = {  # what PyTorch's are called whose names do not follow from the op's
@@ -92,6 +109,8 @@ _KERNELS = {  # what PyTorch's are called whose names do not follow from the op'
     "special_ndtr": "erf_vml_cpu", "amax": "max_values_cpu", "amin": "min_values_cpu", "nanmedian": "median_cpu",
     "gelu": "GeluKernelImpl", "searchsorted": "searchsorted_out_cpu", "logcumsumexp": "logcumsumexp_out_cpu",
     "floor_divide": "div_floor_cpu", "celu": "elu_cpu", "selu": "elu_cpu", "softshrink": "softshrink_check",
+    "add": "add_stub", "sub": "add_stub", "rsub": "add_stub", "sum": "sum_cpu", "mean": "sum_cpu", "sgn": "sign_cpu",
+    "relu": "clamp_min_scalar_cpu",
     "logsigmoid": "log_sigmoid_cpu", "softmax": "softmax_lastdim_kernel_impl", "log_softmax": "log_softmax_lastdim_kernel_impl",
 }  # fmt: skip
 
@@ -109,6 +128,10 @@ def _check(op: Op, refused: dict[Any, type[Exception]], tensors: list[tuple[int,
     if given is not None:  # it is computed in that dtype
         dtype, highest = given, category(given)
     error = refused.get(highest) or refused.get(dtype)
+    if error is not None and dtype in _EIGHT:
+        among = [public[place] for place, _ in tensors if isinstance(public[place], Tensor)]
+        if any(x.dtype is not dtype for x in among):
+            return  # two dtypes, which do not become one: that is said then
     if error is NotImplementedError:
         raise error(f"\"{_KERNELS.get(op.name, op.kernel_name)}\" not implemented for '{TYPE_NAMES[dtype.name]}'")
     if error is not None:

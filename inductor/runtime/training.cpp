@@ -49,8 +49,7 @@ static PyTypeObject *backward_type, *training_type, *kept_type;
 // -------------------------------------------------------------------------------------------------------- what is kept
 static void keep(KeptObject::Item &item, PyObject *owned) {
   item.object = owned;
-  if (is_tensor(owned)) ((WeftTensor *)owned)->flags &= ~(uint32_t)WEFT_FLAG_DETACHED_VERSION;  // as in saved.cpp
-  item.version = is_tensor(owned) ? ((WeftTensor *)owned)->storage->version : 0;
+  item.version = is_tensor(owned) ? *weft_version((WeftTensor *)owned) : 0;
 }
 
 // A result of the node itself is kept without history: node -> result -> grad_fn -> node would be a cycle.
@@ -84,7 +83,7 @@ static PyObject *new_kept(PyObject *const *args, size_t n_args, PyObject *const 
 
 static bool unchanged(const KeptObject::Item &item, const char *what, Py_ssize_t i) {
   if (!is_tensor(item.object)) return true;
-  uint32_t version = ((WeftTensor *)item.object)->storage->version;
+  uint32_t version = *weft_version((WeftTensor *)item.object);
   if (version == item.version) return true;
   PyErr_Format(PyExc_RuntimeError,
                "one of the variables needed for gradient computation has been modified by an inplace operation: "

@@ -9,6 +9,7 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
+from aten.errors import warn_caller
 from aten.float8 import is_float8
 from aten.meta import Meta, exceeds, is_transposed, known_equal
 from aten.op import alias_of, composite, op, ops, widened
@@ -388,6 +389,11 @@ def tensordot(a, b, dims):
 @composite("chain_matmul(Tensor[*] matrices) -> Tensor", tags=["function_only"])
 def chain_matmul(matrices):
     """The product of several matrices, in the cheapest order."""
+    warn_caller(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
+        "accepts a list of two or more tensors rather than multiple parameters.",
+        once=True,
+    )
     return multi_product(matrices)
 
 

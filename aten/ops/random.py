@@ -11,6 +11,7 @@ import numpy as np
 
 from aten import _native, devices, dispatch, overrides
 from aten import dtype as dtypes
+from aten.errors import warn_caller
 from aten.laid_out import laid_out_as
 from aten.meta import Meta, dense_strides
 from aten.op import composite, inplace_of, op, ops, registry
@@ -473,6 +474,29 @@ def _check_channels(input: Any) -> None:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
 
 
+def _leading(name: str, spatial: int, ndim: int) -> int:
+    """How many dims in front of an input stand for batch and channels; RuntimeError, or a warning, where their number is odd."""
+    takes = f"{spatial + 1}D or {spatial + 2}D inputs"
+    dims = "a channel dimension, and an optional batch dimension"
+    note = f"Note that {name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimension"
+    if spatial == 1 and ndim not in (2, 3):
+        received = f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input."
+        raise RuntimeError(f"{received} {note}, {dims} (i.e. {takes}).")
+    if ndim not in (spatial + 1, spatial + 2):
+        warn_caller(
+            f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future release. To "
+            f"retain the behavior and silence this warning, please use dropout instead. {note}s, {dims} (i.e. {takes})."
+        )
+    elif spatial == 2 and ndim == 3:
+        warn_caller(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
+            "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret "
+            "the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, "
+            "please switch to using dropout1d instead."
+        )
+    return 2 if spatial == 2 or ndim == spatial + 2 else 1
+
+
 def _feature_dropout(name: str, spatial: int) -> None:
     @composite(
         f"{name}(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
@@ -482,15 +506,12 @@ def _feature_dropout(name: str, spatial: int) -> None:
         """Zero whole channels with probability p and scale the rest, while training."""
         if not 0 <= p <= 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        if spatial == 1 and input.ndim not in (2, 3):
-            raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input.")
-        result = input
+        lead, result = _leading(name, spatial, input.ndim), input
         if training and p == 1:
             result = input * 0
         elif training and p:
             _check_channels(input)
-            lead = input.ndim - spatial
-            sizes = [*input.shape[:lead], *([1] * spatial)]
+            sizes = [*input.shape[:lead], *([1] * (input.ndim - lead))]
             result = input * dropout(ops.ones(sizes, dtype=input.dtype, device=input.device), p)
         return input.copy_(result) if inplace and result is not input else result
 

@@ -84,7 +84,7 @@ def _int(x: Any) -> Any:
         return x
     if isinstance(x, np.integer) or (isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype.kind in "iu"):
         return int(x)
-    if _holds_number(x) and not x.dtype.is_floating_point:
+    if _holds_number(x) and not x.dtype.is_floating_point and x.dtype is not dtypes.bool:
         return int(x.item())
     return NotImplemented
 
@@ -136,9 +136,14 @@ def _device(x: Any) -> Any:
 
 def _any(x: Any) -> Any:
     """Whatever it is; a number of NumPy's as Python's."""
-    if type(x) is int and not -(2**63) <= x < 2**64:
-        raise _TooWideError
     return x.item() if isinstance(x, np.generic) and x.dtype.kind in "biufc" else x
+
+
+def _place(x: Any) -> Any:
+    """Where it is, or how far, in one form or another."""
+    if _is_too_wide(x):
+        raise _TooWideError
+    return _any(x)
 
 
 def _number_or_tensor(x: Any) -> Any:
@@ -170,6 +175,7 @@ _ACCEPT: dict[str, Callable[[Any], Any]] = {
     "MemoryFormat": _memory_format,
     "Any": _any,
 }
+_PLACES = frozenset({"dim", "start", "split_size_or_sections"})
 _SHOWN = {
     "Scalar": "Number",
     "IntOrDType": "int",
@@ -210,7 +216,7 @@ class Param:
         self.default = _MISSING if found["default"] is None else _literal(found["default"])
         self.kw_only = kw_only
         self.numbers = numbers and self.type == "Tensor"
-        self.accept_one = _ACCEPT[self.type]
+        self.accept_one = _place if self.type == "Any" and self.name in _PLACES else _ACCEPT[self.type]
 
     @property
     def required(self) -> bool:

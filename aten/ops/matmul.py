@@ -390,8 +390,8 @@ def tensordot(a, b, dims):
 def chain_matmul(matrices):
     """The product of several matrices, in the cheapest order."""
     warn_caller(
-        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
-        "accepts a list of two or more tensors rather than multiple parameters.",
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, "
+        "which accepts a list of two or more tensors rather than multiple parameters.",
         once=True,
     )
     return multi_product(matrices)

@@ -490,9 +490,9 @@ def _leading(name: str, spatial: int, ndim: int) -> int:
     elif spatial == 2 and ndim == 3:
         warn_caller(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
-            "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret "
-            "the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, "
-            "please switch to using dropout1d instead."
+            "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
+            "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout "
+            "behavior, please switch to using dropout1d instead."
         )
     return 2 if spatial == 2 or ndim == spatial + 2 else 1
 

@@ -444,7 +444,7 @@ def nanmean(input, dim, keepdim, dtype):
     return nansum(input, dim, keepdim, dtype=dtype) / sum(number, dim, keepdim)
 
 
-@composite("count_nonzero(Tensor input, int[1]? dim=None) -> Tensor", native="reduction")
+@composite("count_nonzero(Tensor input, int[*]? dim=None) -> Tensor", native="reduction")
 def count_nonzero(input, dim):
     """How many elements are not 0."""
     return sum(ops.ne(input, 0), dim)

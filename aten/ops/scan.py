@@ -6,6 +6,7 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
+from aten.float8 import is_float8
 from aten.meta import Meta
 from aten.op import Op, inplace_of, op, ops
 from aten.ops.batching import batch_dims
@@ -220,9 +221,10 @@ for _made in (cumsum, cumprod, logcumsumexp):
     _made.batch_fn = batch_dims(_made)
 
 
-def _refuses_bool(name: str, input: Any, dtype: Any) -> None:
-    if dtype is dtypes.bool and input.ndim and input.numel():
-        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+def _refuses(name: str, input: Any, dtype: Any) -> None:
+    narrow = dtype is dtypes.bool and input.ndim and input.numel()
+    if narrow or is_float8(dtype or input.dtype):
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for '{TYPE_NAMES[(dtype or input.dtype).name]}'")
 
 
 def _in_its_own_dtype(made: Op) -> None:
@@ -234,9 +236,9 @@ def _in_its_own_dtype(made: Op) -> None:
         if dtype is not None and dtype is not input.dtype:
             names = TYPE_NAMES[input.dtype.name], TYPE_NAMES[dtype.name]
             raise RuntimeError("Bad in-place call: input tensor dtype {} and output tensor dtype {} should match".format(*names))
-        _refuses_bool(made.name, input, input.dtype)
+        _refuses(made.name, input, input.dtype)
 
-    made.refuses = lambda public: _refuses_bool(made.name, public[0], public[2])
+    made.refuses = lambda public: _refuses(made.name, public[0], public[2])
     made.inplace = inplace_of(made)
     made.inplace.refuses = refuses_in_place
 

@@ -47,4 +47,5 @@ def test_refused():
         weft.squeeze(weft.ones(1, 1), 0, 1)
     with pytest.raises(TypeError):
         weft.ones(1, 1).squeeze(0, 1)
-    assert weft.ones(1, 1).squeeze((0, 1)).shape == () and weft.ones(1, 2).squeeze(0).shape == (2,) == weft.ones(1, 2).squeeze().shape
+    x = weft.ones(1, 2)
+    assert weft.ones(1, 1).squeeze((0, 1)).shape == () and x.squeeze(0).shape == x.squeeze().shape == (2,)

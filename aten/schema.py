@@ -89,6 +89,11 @@ def _int(x: Any) -> Any:
     return NotImplemented
 
 
+def _item(x: Any) -> Any:
+    """An integer of a list, which a tensor of truth may be, too."""
+    return int(x.item()) if _holds_number(x) and x.dtype is dtypes.bool else _int(x)
+
+
 def _bits(x: Any) -> Any:
     """An integer of 64 bits, with a sign or without: of a generator's state, or the end of a range."""
     return x if type(x) is int and 2**63 <= x < 2**64 else _int(x)
@@ -217,6 +222,8 @@ class Param:
         self.kw_only = kw_only
         self.numbers = numbers and self.type == "Tensor"
         self.accept_one = _place if self.type == "Any" and self.name in _PLACES else _ACCEPT[self.type]
+        if self.is_list and self.type == "int":
+            self.accept_one = _item
 
     @property
     def required(self) -> bool:

@@ -216,7 +216,7 @@ def histogramdd(input, bins, range, weight, density):
 
 
 @composite(
-    "histogram(Tensor input, Any bins, *, Any range=None, Tensor? weight=None, bool density=False) -> "
+    "histogram(Tensor input, Any bins=100, *, Any range=None, Tensor? weight=None, bool density=False) -> "
     "(Tensor hist, Tensor bin_edges)"
 )
 def histogram(input, bins, range, weight, density):

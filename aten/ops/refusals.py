@@ -121,6 +121,9 @@ def _check(op: Op, refused: dict[Any, type[Exception]], tensors: list[tuple[int,
     dtype, highest = None, -1
     for place, declared in tensors:
         value = public[place]
+        if declared and type(value) is complex and highest < COMPLEX:
+            dtype, highest = dtypes.complex128 if dtype is dtypes.float64 else dtypes.complex64, COMPLEX
+            continue
         tensor = declared and getattr(value, "ndim", None) is not None
         if (tensor or not declared and isinstance(value, Tensor)) and category(value.dtype) > highest:
             dtype, highest = value.dtype, category(value.dtype)

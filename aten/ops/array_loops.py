@@ -35,10 +35,9 @@ _COMPLEX_POWERS: dict[complex, Any] = {0.5: np.sqrt, -0.5: lambda x: 1 / np.sqrt
 
 def power(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
     if out.dtype.kind in "iu":
-        negative = y < 0
-        np.power(x, np.where(negative, np.zeros((), y.dtype), y), out=out)
-        odd = (y & 1) == 1
+        negative, odd = y < 0, (y & 1) == 1
         inverse = np.where(x == 1, 1, np.where(x == -1, np.where(odd, -1, 1), 0)) if out.dtype.kind == "i" else 0
+        np.power(x, np.where(negative, np.zeros((), y.dtype), y), out=out)  # (which may be x or y)
         np.copyto(out, np.broadcast_to(inverse, out.shape).astype(out.dtype), where=negative)
     elif out.dtype.kind == "b":
         out[...] = x | ~y

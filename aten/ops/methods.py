@@ -10,6 +10,7 @@ from aten.errors import warn_caller
 from aten.info import iinfo
 from aten.op import ops
 from aten.ops.batching import differs_by_element
+from aten.promotion import TYPE_NAMES, can_cast
 from aten.shapes import product
 from aten.tensor import attach
 
@@ -150,6 +151,14 @@ def _reinforce(self: Any, reward: Any) -> Any:
     )
 
 
+def _polygamma_(self: Tensor, n: int) -> Tensor:
+    result = ops.polygamma(n, self)
+    if not can_cast(result.dtype, self.dtype):
+        names = TYPE_NAMES[result.dtype.name], TYPE_NAMES[self.dtype.name]
+        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
+    return self.copy_(result)
+
+
 def attach_properties() -> None:
     """Make these methods and properties of Tensor."""
     attach("__iter__", _iterate)
@@ -158,7 +167,7 @@ def attach_properties() -> None:
     attach("__rdiv__", _reflected_div)
     attach("slogdet", lambda self: ops.slogdet(self))
     attach("polygamma", lambda self, n: ops.polygamma(n, self))  # whose function takes the number first
-    attach("polygamma_", lambda self, n: self.copy_(ops.polygamma(n, self)))
+    attach("polygamma_", _polygamma_)
     attach("const_data_ptr", lambda self: self.data_ptr())
     attach("module_load", _module_load)
     attach("resize_as_", _resize_as)

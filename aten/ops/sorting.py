@@ -15,7 +15,7 @@ from aten.ops.comparison import as_compared
 from aten.ops.order_beside_nan import order_beside_nan
 from aten.ops.reduction import put_along
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import broadcast, is_empty, product, reduced_sizes, show, wrap_dim
+from aten.shapes import broadcast, is_empty, is_int, product, reduced_sizes, show, wrap_dim
 from aten.symbolic.unknown import unknown_size
 
 
@@ -47,7 +47,11 @@ def sort(input: Meta, dim: int, descending: bool, stable: bool) -> tuple[Meta, M
     return input.like(), input.like(dtype=dtypes.int64)
 
 
-sort.normal(lambda input, dim, descending, stable: (input, wrap_dim(-1 if dim is None else dim, input.ndim), descending, stable))
+@sort.normal
+def _(input, dim, descending, stable):
+    if not (dim is None or is_int(dim) or getattr(dim, "ndim", 1) == 0):
+        raise TypeError(f"sort(): argument 'dim' must be int, not {type(dim).__name__}")
+    return input, wrap_dim(-1 if dim is None else dim, input.ndim), descending, stable
 
 
 @sort.kernel
@@ -314,6 +318,9 @@ def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation:
         q = ops.full([], q, dtype=input.dtype)
     if q.dtype is not input.dtype:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
+    if interpolation not in (names := "linear, lower, higher, midpoint or nearest").replace(" or", ",").split(", "):
+        raise RuntimeError(f"quantile() interpolation must be one of {names}, but got {interpolation}")
+    dim = dim if dim is None else wrap_dim(dim, input.ndim)
     if q.ndim > 1:
         raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, but got {q.ndim} dims")
     ndim = input.ndim

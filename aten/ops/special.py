@@ -16,6 +16,7 @@ from aten.promotion import FINITE, TYPE_NAMES, category, element, number_dtype
 from aten.scalar import numerics
 from aten.scalar.numerics import via
 from aten.scalar.unpatched import math
+from aten.shapes import wrap_dim
 
 
 def _floating_pair(x: Any, y: Any) -> tuple[Any, Any]:
@@ -375,7 +376,13 @@ def renorm(input, p, dim, maxnorm):
     """Slices along dim scaled down so that their p-norms are at most maxnorm."""
     if input.ndim < 2:
         raise RuntimeError("renorm: input needs at least 2 dimensions, got 1 dimensions")
-    others = [d for d in range(input.ndim) if d != dim % input.ndim]
+    if isinstance(p, complex):
+        raise RuntimeError("renorm: p must be real-valued")
+    if not p > 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if not maxnorm >= 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    others = [d for d in range(input.ndim) if d != wrap_dim(dim, input.ndim)]
     size = ops.norm(input.detach(), p, others, True)
     large = size > maxnorm
     if not _native.is_tracer(input) and not (input.requires_grad and _native.is_grad_enabled()):

@@ -182,7 +182,7 @@ def _(base, new, size):
     return reshape(new, list(base.shape)) if extra else new
 
 
-@op("squeeze(Tensor input, int[1]? dim=None) -> Tensor", kind="view", native="view")
+@op("squeeze(Tensor input, int[*]? dim=None) -> Tensor", kind="view", native="view")
 def squeeze(input: Meta, dim: list[int]) -> Meta:
     """Without the dimensions of size 1 (among `dim`, if given)."""
     kept = [d for d in range(input.ndim) if d not in dim]

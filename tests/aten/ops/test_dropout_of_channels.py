@@ -43,9 +43,3 @@ def test_refused():
         F.dropout1d(weft.ones(3), 0.0)
     with pytest.warns(UserWarning, match="1-D input"), pytest.raises(RuntimeError, match="at least 2 dimensions"):
         F.dropout2d(weft.ones(6), 0.5)
-    with pytest.raises(TypeError):
-        weft.squeeze(weft.ones(1, 1), 0, 1)
-    with pytest.raises(TypeError):
-        weft.ones(1, 1).squeeze(0, 1)
-    x = weft.ones(1, 2)
-    assert weft.ones(1, 1).squeeze((0, 1)).shape == () and x.squeeze(0).shape == x.squeeze().shape == (2,)

@@ -37,3 +37,8 @@ def test_complex_numbers_have_no_order(name):
 def test_a_histogram_has_a_hundred_bins():
     counts, edges = X.histogram()
     assert counts.shape == (100,) and edges.shape == (101,) and counts.sum() == 6
+
+
+def test_squeeze_takes_dims_one_by_one():
+    x = weft.ones(1, 1, 2)
+    assert x.squeeze(0, 1).shape == x.squeeze((0, 1)).shape == x.squeeze().shape == (2,) and x.squeeze(0).shape == (1, 2)

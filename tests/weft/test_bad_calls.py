@@ -102,6 +102,7 @@ def _identity(x: torch.Tensor) -> torch.Tensor:
     return x.clone()
 
 
+@pytest.mark.filterwarnings("ignore:dropout.*which is deprecated")
 @pytest.mark.parametrize("name", CALLS)
 def test_a_bad_call_raises_the_class_of_error_that_pytorch_raises(name):
     call, error = CALLS[name]
@@ -134,6 +135,7 @@ def test_an_unknown_profile_of_printing_and_a_schedule_of_no_steps_are_let_pass(
     assert schedule.get_last_lr() == [0.1]
 
 
+@pytest.mark.filterwarnings("ignore:dropout.*which is deprecated")  # (inputs of other sizes than they are for)
 def test_dropout_of_channels_asks_for_some_where_it_drops():
     x = randn(3)
     for dropout in (F.dropout2d, F.dropout3d, F.feature_alpha_dropout):

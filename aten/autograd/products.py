@@ -128,6 +128,15 @@ def flat_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     return (g.new_zeros(list(g.shape)),)
 
 
+def nansum_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of a sum with NaN as 0: the gradient where there is none. Saved are the input, the dims and whether they were kept."""
+    (g,), (x, dims, keepdim) = grads, node.saved
+    if not keepdim:
+        for d in sorted(dims):
+            g = g.unsqueeze(d)
+    return (g.expand(list(x.shape)) * registry["eq"](x, x),)
+
+
 _BACKWARDS = {
     "matmul": matmul_backward,
     "linear": linear_backward,
@@ -138,6 +147,7 @@ _BACKWARDS = {
     "avg_pool": avg_pool_backward,
     "masked_scatter": masked_scatter_backward,
     "flat": flat_backward,
+    "nansum": nansum_backward,
 }
 for _name, _backward in _BACKWARDS.items():
     _native.set_product_backward(_name, _backward)

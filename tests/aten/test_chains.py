@@ -19,6 +19,7 @@ OPERANDS = {
     "lerp": ("t", 0.3),
     "addcmul": ("t", "t"),
     "addcdiv": ("t", "t"),
+    "clamp_between": ("t", "t"),
     "clamp_min": (0.1,),
     "clamp_max": (0.1,),
     **dict.fromkeys("xlogy logaddexp logaddexp2 heaviside float_power isclose ldexp rsub special_xlog1py".split(), ("t",)),

@@ -18,14 +18,29 @@ _CALLS = {
 @pytest.mark.parametrize("sizes", [(1, 1), (5,), (100, 3), (7, 600, 2), (3, 5000), (40, 700), (17, 1025), (4097,), (1, 100003)])
 def test_the_bits_of_a_sum_of_what_is_stored(call, dtype, sizes):
     x = weft.randn(sizes, dtype=dtype)
-    recorded = x.clone().requires_grad_()  # takes the composite
-    assert weft.equal(call(x), call(recorded))
+    recorded = x.clone().requires_grad_()  # takes the composite, of norms
+    stored = call if call is not weft.nansum else lambda t, **kw: weft.where(t.isnan(), 0, t).sum(**kw)
+    assert weft.equal(call(x), stored(recorded))
     for dim in range(len(sizes)):
         for keepdim in (False, True):
-            found, wanted = (call(t, dim=dim, keepdim=keepdim) for t in (x, recorded))
+            found, wanted = call(x, dim=dim, keepdim=keepdim), stored(recorded, dim=dim, keepdim=keepdim)
             assert found.shape == wanted.shape and weft.equal(found, wanted)
     spread = weft.cat([x, x])[::2]
     assert weft.equal(call(spread), call(spread.clone()))
+
+
+@pytest.mark.parametrize("dim", [None, 0, -1, (0, 2), (2, 0)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_nansum_with_history_stores_nothing_and_is_one_node(dim, keepdim):
+    x = weft.randn(3, 4, 5, dtype=weft.float64)
+    x[1, 2, 3] = weft.nan
+    x.requires_grad_()
+    out, of_stored = x.nansum(dim, keepdim), weft.where(x.isnan(), 0, x).sum(dim, keepdim)
+    assert out.grad_fn.name() == "NansumBackward0" and out.grad_fn.next_functions[0][0].variable is x
+    g = weft.randn(out.shape, dtype=out.dtype)
+    assert weft.equal(*[weft.autograd.grad(y, x, g)[0] for y in (out, of_stored)])
+    dense = weft.randn(3, 4, 5, dtype=weft.float64).requires_grad_()
+    assert weft.autograd.gradgradcheck(lambda t: (t * t).nansum(dim, keepdim), (dense,))
 
 
 def test_special_values():

@@ -2,8 +2,8 @@
 
 A call of such an op is traced once for its dtypes and numbers; what it consists of runs as a chain of the eager loops, block by
 block (`native/chain.cpp`), so the numbers are those of the ops one after the other. Later calls of the kind do not enter Python.
-With history there is one Node, whose backward is a chain as well and which keeps what that reads; where it is itself recorded, it is
-the composite's own.
+With history there is one Node, whose backward is a chain as well and which keeps what that reads; where it is itself recorded, it
+is the composite's own.
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ _closed = _Closed()
 
 
 class Chain(NamedTuple):
-    """A function of tensors: results[i] is what stands for its i-th result (None, or a pair as in `_Builder.values`), "step" one of the
-    native chain, which there is if there are any, on `inputs`."""
+    """A function of tensors: results[i] is what stands for its i-th result (None, or as in `_Builder.values`), a "step" one of
+    those of the native chain, which there is if there are any, on `inputs`."""
 
     native: Any
     results: list[Any]
@@ -223,8 +223,8 @@ class Chain(NamedTuple):
 
 
 def chain_of(function: Any, tensors: Sequence[Tensor], all_inputs: bool = False) -> Chain | None:
-    """The chain that computes function(*tensors), of tensors of one size; None if it is not elementwise. Of what is given it may give
-    the first again. all_inputs: it takes also what it does not read."""
+    """The chain that computes function(*tensors), of tensors of one size; None if it is not elementwise. Of what is given it may
+    give the first again. all_inputs: it takes also what it does not read."""
     sizes = tuple(tensors[0].shape)
     try:
         with no_grad():
@@ -295,8 +295,8 @@ class Backward:
         return self.chains[needs]
 
     def kept(self, wanting: int) -> int:
-        """Which tensors a Node keeps, bit by bit, of a call in which those of the bits `wanting` want a gradient: what backward does not
-        read may be written before. -1: such calls have no Node of their own."""
+        """Which tensors a Node keeps, bit by bit, of a call in which those of the bits `wanting` want a gradient: what backward
+        does not read may be written before. -1: such calls have no Node of their own."""
         needs = tuple(bool(wanting >> i & 1) for i in range(len(self.at)))
         found = self.chain(needs)
         return -1 if found is None else sum(1 << i - 1 for i in found.inputs if i)

@@ -305,8 +305,8 @@ def _again(graph: Any, g: Any, tensors: tuple) -> tuple:
         if node.op == "placeholder":
             values[node] = next(given)
         elif node.op == "output":
-            size = list(g.shape)
-            return tuple([g if x is laid_out else x if x is None or x.shape == g.shape else x.expand(size).clone() for x in args[0]])
+            whole = lambda x: x if x is None or x.shape == g.shape else ops.row_major(x.expand(list(g.shape)))
+            return tuple([g if x is laid_out else whole(x) for x in args[0]])
         elif node.target.name in chains.THROUGH:
             values[node] = args[0]
         elif node.target.name == "full":

@@ -1,4 +1,4 @@
-"""Backward of what the native paths record whole: matmul of any ranks above 1, linear, cat, split, pooling, what a mask replaces."""
+"""Backward of what the native paths record whole: matmul of any ranks above 1, linear, cat, split, pooling, nansum …"""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ def avg_pool_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def masked_scatter_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of elements replaced where a mask holds: of what replaced them the gradients there, in order; of the others theirs. Saved are the
-    mask and the sizes of the source."""
+    """Of elements replaced where a mask holds: of the others their gradients; of what replaced them those there, in order. Saved
+    are the mask and the sizes of the source."""
     (g,), (mask, sizes) = grads, node.saved
     of_source = None
-    if node.needs[0]:
+    if node.needs[1]:
         n = product(sizes)
         if _native.is_tracer(g):  # how many there are is not to be asked
             flat = mask.reshape([-1])
@@ -119,7 +119,7 @@ def masked_scatter_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...
             taken = g.masked_select(mask) + 0  # (a sum, in which no zero is negative)
             of_source = taken if len(taken) == n else registry["cat"]([taken, taken.new_zeros([n - len(taken)])])
         of_source = of_source.reshape(list(sizes))
-    return of_source, g.masked_fill(mask, 0) if node.needs[1] else None
+    return g.masked_fill(mask, 0) if node.needs[0] else None, of_source
 
 
 def flat_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:

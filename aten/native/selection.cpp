@@ -70,7 +70,7 @@ PyObject *fast_masked_select(Call &call) {
   return out && out.get() == Py_NotImplemented ? UNHANDLED : call.made(std::move(out));
 }
 
-// masked_scatter(input, mask, source); the gradient of the source comes first, as where the definition is recorded op by op
+// masked_scatter(input, mask, source)
 PyObject *fast_masked_scatter(Call &call) {
   WeftTensor *x = call.tensor(0), *mask = call.tensor(1), *source = call.tensor(2);
   if (!x->numel || !is_dense(x) || !is_dense(mask) || !is_dense(source)) return UNHANDLED;
@@ -87,7 +87,7 @@ PyObject *fast_masked_scatter(Call &call) {
   });
   if (!records(x) && !records(source)) return out.release();
   const Ref saved(Py_BuildValue("(ON)", as_object(mask), size_object(WEFT_NDIM(source), source->sizes)));
-  PyObject *result = out.get(), *const inputs[] = {as_object(source), as_object(x)};
+  PyObject *result = out.get(), *const inputs[] = {as_object(x), as_object(source)};
   if (!saved || record(call.op->node_name, whole_backwards[WHOLE_MASKED_SCATTER], inputs, 2, &result, 1, saved.get()) < 0) return nullptr;
   return out.release();
 }

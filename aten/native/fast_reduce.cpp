@@ -519,7 +519,7 @@ const RuleRow reduction_rules[] = {{"sum", fast_reduce, WEFT_REDUCE_SUM}, {"prod
                                    {"amin", fast_reduce, WEFT_REDUCE_MIN}, {"any", fast_reduce, WEFT_REDUCE_ANY}, {"all", fast_reduce, WEFT_REDUCE_ALL},
                                    {"mean", fast_reduce, CODE_MEAN}, {"argmax", fast_arg_extreme, 0}, {"argmin", fast_arg_extreme, 1},
                                    {"var", fast_var, 0}, {"var_mean", fast_var, 1}, {"logsumexp", fast_logsumexp}, {"equal", fast_equal}, {"norm", fast_norm},
-                                   {"linalg_vector_norm", fast_norm}, {"nansum", fast_nansum, WEFT_REDUCE_NANSUM}, {"count_nonzero", fast_count_nonzero},
+                                   {"linalg_vector_norm", fast_norm}, {"power_norm", fast_power_norm}, {"nansum", fast_nansum, WEFT_REDUCE_NANSUM}, {"count_nonzero", fast_count_nonzero},
                                    {"aminmax", fast_aminmax}, {nullptr, nullptr}};
 
 }  // namespace weft

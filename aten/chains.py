@@ -2,7 +2,8 @@
 
 A call of such an op is traced once for its dtypes and numbers; what it consists of runs as a chain of the eager loops, block by
 block (`native/chain.cpp`), so the numbers are those of the ops one after the other. Later calls of the kind do not enter Python.
-With history there is one Node, whose backward is a chain as well; where that is itself recorded, it is the composite's own.
+With history there is one Node, whose backward is a chain as well and which keeps what that reads; where it is itself recorded, it
+is the composite's own.
 """
 
 from __future__ import annotations
@@ -146,10 +147,21 @@ class _Builder:
             raise _NoChain
         return (kind if kind == "where" else _NAMES[code], *(self.expression(v, half) for v in values))
 
-    def finish(self, outputs: Sequence[Any]) -> Any:
-        """The chain; None where a loop is lacking."""
-        start = {"input": 0, "constant": len(self.inputs), "step": len(self.inputs) + len(self.constants)}
-        number = lambda value: start[value[0]] + value[1]
+    def read(self, outputs: Sequence[Any]) -> set[int]:
+        """The inputs that the outputs depend on."""
+        seen: set[Any] = set()
+        waiting = list(outputs)
+        while waiting:
+            value = waiting.pop()
+            if value not in seen and value[0] == "step":
+                waiting += self.steps[value[1]][3]
+            seen.add(value)
+        return {value[1] for value in seen if value[0] == "input"}
+
+    def finish(self, outputs: Sequence[Any], inputs: Sequence[int]) -> Any:
+        """The chain of those inputs; None where a loop is lacking."""
+        start = {"constant": len(inputs), "step": len(inputs) + len(self.constants)}
+        number = lambda value: inputs.index(value[1]) if value[0] == "input" else start[value[0]] + value[1]
         last = {v: k for k, (_, _, _, values, _) in enumerate(self.steps) for v in values if v[0] == "step"}
         free: list[int] = []
         used, buffers, steps = 0, {}, []
@@ -162,7 +174,7 @@ class _Builder:
         if used > 60:
             return None
         return _native.make_chain(
-            tuple(d.code for d in self.inputs), tuple(self.constants), tuple(steps), tuple(map(number, outputs))
+            tuple(self.inputs[i].code for i in inputs), tuple(self.constants), tuple(steps), tuple(map(number, outputs))
         )
 
 
@@ -187,16 +199,32 @@ _closed = _Closed()
 
 
 class Chain(NamedTuple):
-    """A native chain; where the results of the function that it computes are among its own; which inputs it reads."""
+    """A function of tensors: results[i] is what stands for its i-th result (None, or as in `_Builder.values`), a "step" one of
+    those of the native chain, which there is if there are any, on `inputs`."""
 
     native: Any
-    places: list[int | None]
-    read: set[int]
+    results: list[Any]
+    inputs: list[int]
+
+    def __call__(self, tensors: Sequence[Any]) -> list[Any] | None:
+        """The function's results, if the tensors that it reads are of one size and row-major or spread."""
+        found: Any = ()
+        if self.native is not None:
+            found = _native.run_chain(self.native, tuple([tensors[i] for i in self.inputs]))
+            if found is NotImplemented:
+                return None
+        first, made = tensors[0], []
+        for value in self.results:
+            if value is not None and value[0] == "constant":
+                made.append(registry["full"](list(first.shape), value[1], dtype=value[2]))
+            else:
+                made.append(None if value is None else first if value[0] == "input" else found[value[1]])
+        return made
 
 
-def chain_of(function: Any, tensors: Sequence[Tensor]) -> Chain | None:
-    """The chain that computes function(*tensors), of tensors of one size; None if it is not elementwise. A result that is None
-    has no place."""
+def chain_of(function: Any, tensors: Sequence[Tensor], all_inputs: bool = False) -> Chain | None:
+    """The chain that computes function(*tensors), of tensors of one size; None if it is not elementwise. Of what is given it may
+    give the first again. all_inputs: it takes also what it does not read."""
     sizes = tuple(tensors[0].shape)
     try:
         with no_grad():
@@ -219,28 +247,32 @@ def chain_of(function: Any, tensors: Sequence[Tensor]) -> Chain | None:
                 raise _NoChain
         flat = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
         values = [None if o is None else builder.values[o] if isinstance(o, Node) else ("constant", o) for o in flat]
-        wanted = list(dict.fromkeys(v for v in values if v is not None))
-        if not wanted or any(v[0] != "step" for v in wanted):
+        if any(v is not None and v[0] == "input" and v[1] > 0 for v in values):
             raise _NoChain
-        outputs_of_chain = list(wanted)
-        builder.fused(outputs_of_chain)
-        chain = builder.finish(outputs_of_chain)
+        wanted = list(dict.fromkeys(v for v in values if v is not None and v[0] == "step"))
+        inputs = list(range(len(builder.inputs))) if all_inputs else sorted(builder.read(wanted))
+        results = [
+            v if v is None or v[0] == "input" else ("step", wanted.index(v)) if v[0] == "step" else (*v, o.meta["val"].dtype)
+            for v, o in zip(values, flat)
+        ]
+        native = None
+        if wanted and inputs:
+            builder.fused(wanted)
+            native = builder.finish(wanted, inputs)
     except _NoChain:
         return None
-    if chain is None:
-        return None
-    read = {v[1] for step in builder.steps for v in step[3] if v[0] == "input"}
-    return Chain(chain, [None if v is None else wanted.index(v) for v in values], read)
+    return Chain(native, results, inputs) if native is not None or not wanted else None
 
 
 class Backward:
-    """The backward of a composite's Node, which keeps the tensors of the call."""
+    """The backward of a composite's Node, which keeps the tensors of the call that it reads and None for others."""
 
     def __init__(self, op: Op, public: Sequence[Any]):
         self.op, self.public = op, tuple(public)
         self.at = [i for i, a in enumerate(public) if isinstance(a, Tensor)]
+        self.dtypes = [public[i].dtype for i in self.at]
         self.public = tuple(None if i in self.at else a for i, a in enumerate(public))
-        self.chains: dict[tuple[bool, ...], Any] = {}  # by which of the tensors want a gradient
+        self.chains: dict[tuple[bool, ...], Chain | None] = {}  # by which of the tensors want a gradient
 
     def call(self, tensors: Sequence[Any]) -> Any:
         """The composite in its smaller ops."""
@@ -249,38 +281,43 @@ class Backward:
             values[i] = t
         return self.op.function(*values)
 
-    def exists(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether the result has a history whose backward is a chain that reads all tensors of the call: what it does not read
-        may be written in place before backward, so it must not be kept."""
-        needs = tuple(t.dtype.is_floating_point for t in tensors)
-        with inference_mode(False):
-            out = self.call([t.new_ones([1]).requires_grad_(f) for t, f in zip(tensors, needs)])
-        if not out.requires_grad:
-            return False
-        g = tensors[0].new_zeros(list(tensors[0].shape), dtype=out.dtype)
-        found = chain_of(lambda g, *xs: self.derivatives(g, xs, needs, True), [g, *tensors])
-        return found is not None and found.read >= set(range(1, len(tensors) + 1))
+    def chain(self, needs: tuple[bool, ...]) -> Chain | None:
+        """The gradients of the tensors that want one, from that of the result and the tensors; None if they are no chain."""
+        if needs not in self.chains:
+            examples = [registry["ones"]([1], dtype=d) for d in self.dtypes]
+            with inference_mode(False), enable_grad():
+                out = self.call([t.detach().requires_grad_(need) for t, need in zip(examples, needs)])
+            found = None
+            if out.requires_grad:
+                g = registry["ones"]([1], dtype=out.dtype)
+                found = chain_of(lambda g, *xs: self.derivatives(g, xs, needs, True), [g, *examples])
+            self.chains[needs] = found
+        return self.chains[needs]
+
+    def kept(self, wanting: int) -> int:
+        """Which tensors a Node keeps, bit by bit, of a call in which those of the bits `wanting` want a gradient: what backward
+        does not read may be written before. -1: such calls have no Node of their own."""
+        needs = tuple(bool(wanting >> i & 1) for i in range(len(self.at)))
+        found = self.chain(needs)
+        return -1 if found is None else sum(1 << i - 1 for i in found.inputs if i)
 
     def __call__(self, node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        tensors, g = node.saved, grads[0]
-        needs = tuple(t.requires_grad for t in tensors)
-        if not _native.is_grad_enabled() and not _native.is_tracer(g):
-            if needs not in self.chains:
-                self.chains[needs] = chain_of(lambda g, *xs: self.derivatives(g, xs, needs, True), [g, *tensors])
-            if self.chains[needs] is not None:
-                chain = self.chains[needs]
-                found = _native.run_chain(chain.native, (g, *tensors))
-                if found is NotImplemented:  # of another layout
-                    found = _native.run_chain(chain.native, (g.contiguous(), *tensors))
-                if found is not NotImplemented:
-                    return tuple(None if p is None else found[p] for p in chain.places)
-        return self.derivatives(g, tensors, needs, False)
+        tensors, g, needs = node.saved, grads[0], node.needs
+        chain = self.chain(needs)
+        if chain is not None and not _native.is_grad_enabled() and not _native.is_tracer(g):
+            found = chain((g, *tensors))
+            if found is None:  # the gradient is of another layout
+                found = chain((g.contiguous(), *tensors))
+            if found is not None:
+                return tuple(found)
+        some = lambda t, dtype: registry["zeros"](list(g.shape), dtype=dtype, device=g.device) if t is None else t
+        return self.derivatives(g, list(map(some, tensors, self.dtypes)), needs, False)
 
     def derivatives(self, g: Any, tensors: Sequence[Any], needs: Sequence[bool], apart: bool) -> tuple[Any, ...]:
         """Gradients of the tensors that need one, each for itself, whatever they depend on. `apart`: without history."""
         create = _native.is_grad_enabled()
         with enable_grad():
-            leaf = (lambda t: t.detach().requires_grad_()) if apart or not create else registry["alias"]
+            leaf = lambda t: registry["alias"](t) if create and not apart and t.requires_grad else t.detach().requires_grad_()
             tensors = [leaf(t) if need else t for t, need in zip(tensors, needs)]
             out = self.call(tensors)
             wanted = [t for t, need in zip(tensors, needs) if need]
@@ -309,9 +346,10 @@ def made_for(op: Op, public: Sequence[Any]) -> tuple[Any, Backward | None]:
     simple = all(a is None or isinstance(a, (Tensor, bool, int, float, str)) for a in public)
     tensors = [a for a in public if isinstance(a, Tensor)]
     backward = Backward(op, public)
-    found = chain_of(lambda *xs: backward.call(xs), tensors) if simple and not _is_refused(op, public) else None
-    chain = found.native if found is not None and len(found.places) == 1 else None
-    return chain, backward if chain is not None and backward.exists(tensors) else None
+    found = chain_of(lambda *xs: backward.call(xs), tensors, True) if simple and not _is_refused(op, public) else None
+    if found is None or len(found.results) != 1 or found.native is None:
+        return None, None
+    return found.native, backward
 
 
 __all__ = ["Backward", "chain_of", "learn", "made_for"]

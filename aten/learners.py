@@ -15,9 +15,9 @@ from aten.later import later
 from aten.op import Op
 from aten.ops import on_demand
 
-# Composites with a native rule whose results are new tensors: they stay whole.
+# What has a native rule that does not run the definition, and gives new tensors: it stays whole.
 _WHOLE = """matmul linear layer_norm rms_norm group_norm scaled_dot_product_attention max_pool1d max_pool2d max_pool3d
-avg_pool1d avg_pool2d avg_pool3d logsumexp""".split()
+avg_pool1d avg_pool2d avg_pool3d logsumexp power_norm""".split()
 NEVER = {"as_strided", "as_strided_put", "strided_scatter", "as_strided_backward", "set_", "resize_", "to_device", "setitem"}
 whole: set[Op] = set()  # what a replayed program calls as it is
 

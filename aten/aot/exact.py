@@ -237,27 +237,29 @@ def _chained(level: ExactLevel, op: Op, public: tuple) -> Any:
     """A composite that eager runs as one chain of loops has one Node: what its ops add to the gradient of an argument is added
     up before it meets other gradients of that."""
     tensors = [a for a in public if isinstance(a, Tensor)]
-    if not level.recorded(public) or not _is_chain(op, public, [meta_argument(t) for t in tensors]):
+    if not level.recorded(public) or not _lie_as_chains([meta_argument(t) for t in tensors]):
+        return NotImplemented
+    wanting = sum(1 << i for i, t in enumerate(tensors) if level.recorded((t,)))
+    with below(0):
+        kept = _kept(op, *_kinds(public), wanting)
+    if kept < 0:
         return NotImplemented
     out = _without_record(level, op, public)
     at = [i for i, a in enumerate(public) if isinstance(a, Tensor)]
 
     def derived(node: Any, grads: tuple) -> list[Any]:
         graph = _derivatives(op, public, tuple([node.needs[i] for i in at]), grads[0].dtype)
-        given = dict(zip(at, _again(graph, (grads[0].contiguous(), *node.saved))))  # (a chain runs on what is row-major)
+        given = dict(zip(at, _again(graph, grads[0], node.saved)))
         return [given.get(i) for i in range(len(public))]
 
-    level.record_whole(op, derived, public, tuple(tensors), out)
+    level.record_whole(op, derived, public, tuple(t if kept >> i & 1 else None for i, t in enumerate(tensors)), out)
     return out
 
 
-def _is_chain(op: Op, public: tuple, metas: list[Meta]) -> bool:
-    """Whether eager runs a call as a chain with a Node of its own."""
+def _lie_as_chains(metas: list[Meta]) -> bool:
+    """Whether eager runs an elementwise composite of such tensors as a chain."""
     alike = all(m.is_contiguous() and m.ndim == metas[0].ndim and all(map(known_equal, m.sizes, metas[0].sizes)) for m in metas)
-    if not alike or any(m.device.type != "cpu" for m in metas):
-        return False
-    with below(0):
-        return _is_learned(op, *_kinds(public))
+    return alike and all(m.device.type == "cpu" for m in metas)
 
 
 def _kinds(public: tuple) -> tuple[tuple, tuple]:
@@ -272,8 +274,10 @@ def _examples(others: tuple, dtypes: tuple) -> tuple:
 
 
 @functools.cache
-def _is_learned(op: Op, others: tuple, dtypes: tuple) -> bool:
-    return chains.made_for(op, _examples(others, dtypes))[1] is not None
+def _kept(op: Op, others: tuple, dtypes: tuple, wanting: int) -> int:
+    """Which tensors the Node of such a call keeps, as `chains.Backward.kept` says it."""
+    backward = chains.made_for(op, _examples(others, dtypes))[1]
+    return -1 if backward is None else backward.kept(wanting)
 
 
 def _derivatives(op: Op, public: tuple, needs: tuple[bool, ...], dtype: Any) -> Any:
@@ -290,16 +294,19 @@ def _derivative_graph(op: Op, others: tuple, dtypes: tuple, needs: tuple[bool, .
     return make_fx(lambda g, *xs: backward.derivatives(g, xs, needs, True))(ops.zeros([1], dtype=dtype), *tensors).graph
 
 
-def _again(graph: Any, tensors: tuple) -> tuple:
-    """The results of a graph of elementwise ops on tensors of other sizes than it was traced with."""
+def _again(graph: Any, g: Any, tensors: tuple) -> tuple:
+    """The results of a graph of elementwise ops on tensors of other sizes than it was traced with. Where a result is the gradient
+    it is that as it lies; loops of a chain run on what is row-major."""
     values: dict[Any, Any] = {}
-    given = iter(tensors)
+    laid_out = g.contiguous()
+    given = iter((laid_out, *tensors))
     for node in graph.nodes:
         args = map_arg(node.args, values.__getitem__)
         if node.op == "placeholder":
             values[node] = next(given)
         elif node.op == "output":
-            return args[0]
+            whole = lambda x: x if x is None or x.shape == g.shape else ops.row_major(x.expand(list(g.shape)))
+            return tuple([g if x is laid_out else whole(x) for x in args[0]])
         elif node.target.name in chains.THROUGH:
             values[node] = args[0]
         elif node.target.name == "full":

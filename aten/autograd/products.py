@@ -1,4 +1,4 @@
-"""Backward of what the native paths record whole: matmul of any ranks above 1, linear, cat, split, pooling of windows."""
+"""Backward of what the native paths record whole: matmul of any ranks above 1, linear, cat, split, pooling, nansum …"""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from aten.autograd.engine import grad
 from aten.autograd.grad_mode import enable_grad
 from aten.meta import Meta, is_transposed
 from aten.op import Op, registry
+from aten.shapes import product
 
 
 def matmul_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -102,6 +103,40 @@ def avg_pool_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     return _pool_backward(node, grads, general)
 
 
+def masked_scatter_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of elements replaced where a mask holds: of the others their gradients; of what replaced them those there, in order. Saved
+    are the mask and the sizes of the source."""
+    (g,), (mask, sizes) = grads, node.saved
+    of_source = None
+    if node.needs[1]:
+        n = product(sizes)
+        if _native.is_tracer(g):  # how many there are is not to be asked
+            flat = mask.reshape([-1])
+            at = (registry["cumsum"](flat, 0) - 1).clamp(min=0)
+            taken = registry["where"](mask, g, 0).reshape([-1])
+            of_source = g.new_zeros([n]).index_add(0, registry["where"](flat, at, 0), taken) if n else g.new_zeros([0])
+        else:
+            taken = g.masked_select(mask) + 0  # (a sum, in which no zero is negative)
+            of_source = taken if len(taken) == n else registry["cat"]([taken, taken.new_zeros([n - len(taken)])])
+        of_source = of_source.reshape(list(sizes))
+    return g.masked_fill(mask, 0) if node.needs[0] else None, of_source
+
+
+def flat_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of what does not change with its input: zeros."""
+    (g,) = grads
+    return (g.new_zeros(list(g.shape)),)
+
+
+def nansum_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of a sum with NaN as 0: the gradient where there is none. Saved are the input, the dims and whether they were kept."""
+    (g,), (x, dims, keepdim) = grads, node.saved
+    if not keepdim:
+        for d in sorted(dims):
+            g = g.unsqueeze(d)
+    return (g.expand(list(x.shape)) * registry["eq"](x, x),)
+
+
 _BACKWARDS = {
     "matmul": matmul_backward,
     "linear": linear_backward,
@@ -110,6 +145,9 @@ _BACKWARDS = {
     "unbind": unbind_backward,
     "max_pool": max_pool_backward,
     "avg_pool": avg_pool_backward,
+    "masked_scatter": masked_scatter_backward,
+    "flat": flat_backward,
+    "nansum": nansum_backward,
 }
 for _name, _backward in _BACKWARDS.items():
     _native.set_product_backward(_name, _backward)

@@ -103,14 +103,15 @@ bool fits(const WeftTensor *t, const WeftTensor *first) {
   return (t->word & WEFT_WORD_CONTIGUOUS || is_spread(t)) && WEFT_NDIM(t) == WEFT_NDIM(first) && std::equal(t->sizes, t->sizes + WEFT_NDIM(t), first->sizes);
 }
 
-// What is known of the calls of an op: kinds of arguments, the chain, and the backward of its Node (NULL: it has none).
+// What is known of the calls of an op: kinds of arguments, the chain, and the backward of its Node.
 struct Learned {
   struct Item {
     int dtype;        // of a tensor; -1: anything else
     PyObject *value;  // owned; then equal to this
   };
   std::vector<Item> items;
-  PyObject *capsule, *backward;  // owned; capsule NULL: such calls are no chain
+  PyObject *capsule, *backward;                // owned; NULL: such calls are no chain
+  std::vector<std::pair<uint32_t, int>> kept;  // which tensors want a gradient, and which a Node then keeps; -1: it makes none
 };
 
 constexpr size_t kMostLearned = 64;  // of an op: one that is called with ever new numbers is not learned for ever
@@ -126,10 +127,10 @@ bool same(PyObject *a, PyObject *b) {
   return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
 }
 
-const Learned *find(const Call &call) {
+Learned *find(const Call &call) {
   auto known = learned.find(call.op);
   if (known == learned.end()) return nullptr;
-  for (const Learned &l : known->second) {
+  for (Learned &l : known->second) {
     bool found = true;
     for (size_t i = 0; i < l.items.size() && found; i++) {
       PyObject *given = call[(int)i].object;
@@ -244,11 +245,11 @@ PyObject *run_chain_on(PyObject *, PyObject *args) {
 }
 
 // learn_chain(op, items, chain, backward): calls of `op` whose arguments are items, (dtype code, None) or (-1, value), run the chain on
-// their tensors, None: are no chain; `backward` is that of its Node, or None.
+// their tensors, None: are no chain; `backward` is that of its Node, and says what it keeps.
 PyObject *learn_chain(PyObject *, PyObject *args) {
   PyObject *op, *items, *capsule, *backward;
   if (!PyArg_ParseTuple(args, "O!O!OO:learn_chain", op_type, &op, &PyTuple_Type, &items, &capsule, &backward) || (capsule != Py_None && !chain_of(capsule))) return nullptr;
-  Learned made = {{}, capsule == Py_None ? nullptr : capsule, backward == Py_None ? nullptr : backward};
+  Learned made = {{}, capsule == Py_None ? nullptr : capsule, backward == Py_None ? nullptr : backward, {}};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
     int dtype;
     PyObject *value;
@@ -271,12 +272,24 @@ static PyObject *set_chain_learner(PyObject *, PyObject *callable) {
 }
 
 // Has a call learned that is like no known one; NULL, with an exception set or not.
-const Learned *learn(const Call &call) {
+Learned *learn(const Call &call) {
   if (!learner || learned[call.op].size() >= kMostLearned) return nullptr;
   Ref given(PyTuple_New(call.binder->n));
   for (int i = 0; given && i < call.binder->n; i++) PyTuple_SET_ITEM(given.get(), i, Py_NewRef(call[i].object));
   Ref done(given ? PyObject_CallFunctionObjArgs(learner, as_object(call.op), given.get(), nullptr) : nullptr);
   return done ? find(call) : nullptr;
+}
+
+// Which tensors the Node of a call keeps if those of `wanting` want a gradient; -1: it is none, or (with an exception set) the answer is
+// not known. `known` may have moved afterwards.
+int kept_of(const Call &call, const Learned &known, uint32_t wanting) {
+  for (auto &[mask, kept] : known.kept)
+    if (mask == wanting) return kept;
+  Ref backward(Py_XNewRef(known.backward)), answer(backward ? PyObject_CallMethod(backward.get(), "kept", "I", wanting) : nullptr);
+  const long kept = answer ? PyLong_AsLong(answer.get()) : -1;
+  if (PyErr_Occurred()) return -1;
+  if (Learned *again = find(call)) again->kept.emplace_back(wanting, (int)kept);
+  return (int)kept;
 }
 
 }  // namespace
@@ -286,14 +299,14 @@ PyObject *fast_chain(Call &call) {
   WeftTensor *inputs[kMaxInputs];
   PyObject *objects[kMaxInputs];
   int n = 0;
-  bool recorded = false;
+  uint32_t wanting = 0;  // which tensors want a gradient
   for (int i = 0; i < call.binder->n; i++) {
     if (!is_tensor(call[i].object)) continue;
     if (n == kMaxInputs) return UNHANDLED;
     objects[n] = call[i].object;
     inputs[n] = plain(objects[n]);
     if (!inputs[n] || !fits(inputs[n], inputs[0])) return UNHANDLED;
-    recorded = recorded || records(inputs[n]);
+    wanting |= (uint32_t)records(inputs[n]) << n;
     n++;
   }
   if (!n || !inputs[0]->numel) return UNHANDLED;
@@ -302,12 +315,14 @@ PyObject *fast_chain(Call &call) {
   if (!known) return PyErr_Occurred() ? nullptr : UNHANDLED;
   if (!known->capsule) return UNHANDLED;
   const Chain *chain = chain_of(known->capsule);
-  if (!chain || n != chain->n_inputs || (recorded && (!known->backward || !op->node_name))) return UNHANDLED;
-  Ref keep_chain(Py_NewRef(known->capsule)), backward(recorded ? Py_NewRef(known->backward) : nullptr), results[kMaxInputs];
+  if (!chain || n != chain->n_inputs || (wanting && !op->node_name)) return UNHANDLED;
+  Ref keep_chain(Py_NewRef(known->capsule)), backward(Py_XNewRef(known->backward)), results[kMaxInputs];
+  const int kept = wanting ? kept_of(call, *known, wanting) : 0;
+  if (kept < 0) return PyErr_Occurred() ? nullptr : UNHANDLED;
   if (!run_chain(*chain, inputs, results)) return nullptr;
-  if (recorded) {
+  if (wanting) {
     Ref saved(PyTuple_New(n));
-    for (int i = 0; saved && i < n; i++) PyTuple_SET_ITEM(saved.get(), i, Py_NewRef(objects[i]));
+    for (int i = 0; saved && i < n; i++) PyTuple_SET_ITEM(saved.get(), i, Py_NewRef(kept >> i & 1 ? objects[i] : Py_None));
     PyObject *out = results[0].get();
     if (!saved || record(op->node_name, backward.get(), objects, n, &out, 1, saved.get()) < 0) return nullptr;
   }

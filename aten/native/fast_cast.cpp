@@ -110,6 +110,18 @@ PyObject *fast_copy_(Call &call) {
   return Py_NewRef(call[0].object);
 }
 
+// copy(input, src): src in the layout and the dtype of row-major input, or written into a target
+PyObject *fast_functional_copy(Call &call) {
+  WeftTensor *x = call.tensor(0), *source = call.tensor(1);
+  if (!x || !source || !broadcasts_to(source, x)) return UNHANDLED;
+  PyObject *const room = call.room(WEFT_DTYPE(x), WEFT_NDIM(x), x->sizes);
+  if (!room && !(x->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
+  Ref out(room ? Py_NewRef(room) : empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
+  if (!out) return nullptr;
+  if (!copy_into(as_tensor(out.get()), source)) return UNHANDLED;
+  return dtype_kind(WEFT_DTYPE(x)) < KIND_FLOAT ? out.release() : call.made(std::move(out));
+}
+
 // fill_(input, number) and zero_(input), `code` 1
 PyObject *fast_fill_(Call &call) {
   const bool zero = call.op->code == 1;
@@ -144,7 +156,7 @@ const RuleRow copy_rules[] = {{"float", fast_convert, WEFT_FLOAT32}, {"double", 
                                  {"short", fast_convert, WEFT_INT16}, {"char", fast_convert, WEFT_INT8}, {"byte", fast_convert, WEFT_UINT8},
                                  {"bool", fast_convert, WEFT_BOOL}, {"to", fast_to}, {"cast", fast_cast}, {"clone", fast_clone},
                                  {"row_major", fast_row_major},
-                                 {"contiguous", fast_contiguous}, {"detach", fast_detach}, {"copy_", fast_copy_}, {"fill_", fast_fill_, 0},
-                                 {"zero_", fast_fill_, 1}, {nullptr, nullptr}};
+                                 {"contiguous", fast_contiguous}, {"detach", fast_detach}, {"copy_", fast_copy_}, {"copy", fast_functional_copy},
+                                 {"fill_", fast_fill_, 0}, {"zero_", fast_fill_, 1}, {nullptr, nullptr}};
 
 }  // namespace weft

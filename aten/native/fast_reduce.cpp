@@ -334,10 +334,23 @@ PyObject *fast_reduce(Call &call) {
   return call.made(std::move(out));
 }
 
-// nansum(input, dim=None, keepdim=False, *, dtype=None) of a row-major tensor, without history. (Of another the definition sums a copy
-// that lies without gaps: the order of a sum over several dims depends on it.)
+// nansum(input, dim=None, keepdim=False, *, dtype=None) of a row-major tensor. (Of another the definition sums a copy that lies without
+// gaps: the order of a sum over several dims depends on it.)
 PyObject *fast_nansum(Call &call) {
-  return call.recording() || !(call.tensor(0)->word & WEFT_WORD_CONTIGUOUS) ? UNHANDLED : fast_reduce(call);
+  WeftTensor *x = call.tensor(0);
+  const bool recorded = call.recording();
+  if (!(x->word & WEFT_WORD_CONTIGUOUS) || (recorded && (call.dtype(3, WEFT_DTYPE(x)) != WEFT_DTYPE(x) || dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT))) return UNHANDLED;
+  call.needs = 0;  // the one Node is made here
+  Ref out(fast_reduce(call));
+  if (!recorded || !out || out.get() == UNHANDLED) return out.release();
+  Ref dims(PyList_New(0));
+  for (int i = 0; dims && i < call[1].n; i++) {
+    Ref dim(PyLong_FromLongLong(call[1].list[i]));
+    if (!dim || PyList_Append(dims.get(), dim.get()) < 0) return nullptr;
+  }
+  const Ref saved(dims ? Py_BuildValue("(OOO)", as_object(x), dims.get(), call.truth(2) ? Py_True : Py_False) : nullptr);
+  PyObject *result = out.get(), *input = as_object(x);
+  return saved && record(call.op->node_name, whole_backwards[WHOLE_NANSUM], &input, 1, &result, 1, saved.get()) == 0 ? out.release() : nullptr;
 }
 
 // ------------------------------------------------------------------------------------------ argmax and argmin
@@ -506,7 +519,7 @@ const RuleRow reduction_rules[] = {{"sum", fast_reduce, WEFT_REDUCE_SUM}, {"prod
                                    {"amin", fast_reduce, WEFT_REDUCE_MIN}, {"any", fast_reduce, WEFT_REDUCE_ANY}, {"all", fast_reduce, WEFT_REDUCE_ALL},
                                    {"mean", fast_reduce, CODE_MEAN}, {"argmax", fast_arg_extreme, 0}, {"argmin", fast_arg_extreme, 1},
                                    {"var", fast_var, 0}, {"var_mean", fast_var, 1}, {"logsumexp", fast_logsumexp}, {"equal", fast_equal}, {"norm", fast_norm},
-                                   {"linalg_vector_norm", fast_norm}, {"nansum", fast_nansum, WEFT_REDUCE_NANSUM}, {"count_nonzero", fast_count_nonzero},
+                                   {"linalg_vector_norm", fast_norm}, {"power_norm", fast_power_norm}, {"nansum", fast_nansum, WEFT_REDUCE_NANSUM}, {"count_nonzero", fast_count_nonzero},
                                    {"aminmax", fast_aminmax}, {nullptr, nullptr}};
 
 }  // namespace weft

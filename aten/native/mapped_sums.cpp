@@ -119,6 +119,16 @@ PyObject *fast_norm(Call &call) {
   return mapped(call, order == 1 ? SIZE : SQUARE, mask, call.truth(3));
 }
 
+// power_norm(input, dim, p, keepdim) of order 2
+PyObject *fast_power_norm(Call &call) {
+  uint64_t mask;
+  if (!call[1].n || !is_number(call[2].object) || !call.dims(1, WEFT_NDIM(call.tensor(0)), &mask)) return UNHANDLED;
+  const double p = PyFloat_AsDouble(call[2].object);
+  if (PyErr_Occurred()) PyErr_Clear();  // (an int beyond all floats)
+  Ref out(p == 2 ? mapped(call, SQUARE, mask, call.truth(3)) : UNHANDLED);
+  return out.get() == UNHANDLED ? out.release() : call.made(std::move(out));
+}
+
 // count_nonzero(input) of a row-major tensor
 PyObject *fast_count_nonzero(Call &call) {
   WeftTensor *x = call.tensor(0);

@@ -21,7 +21,7 @@ static const char *const core_names[CORE_COUNT] = {"view", "permute", "expand", 
                                                    "dropout_kept", "watched", "channel_norm", "copy_", "index_put_"};
 
 PyObject *whole_backwards[WHOLE_COUNT];
-static const char *const whole_names[WHOLE_COUNT] = {"matmul", "linear", "cat", "split", "unbind", "max_pool", "avg_pool"};
+static const char *const whole_names[WHOLE_COUNT] = {"matmul", "linear", "cat", "split", "unbind", "max_pool", "avg_pool", "masked_scatter", "flat", "nansum"};
 
 // ----------------------------------------------------------------------------------------------------- call
 

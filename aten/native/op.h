@@ -61,7 +61,10 @@ enum CoreOp {
 extern NativeOp *core_ops[CORE_COUNT];
 
 // Ops recorded as a whole, whose backward(node, grads) is in aten/autograd/products.py.
-enum WholeOp { WHOLE_MATMUL, WHOLE_LINEAR, WHOLE_CAT, WHOLE_SPLIT, WHOLE_UNBIND, WHOLE_MAX_POOL, WHOLE_AVG_POOL, WHOLE_COUNT };
+enum WholeOp {
+  WHOLE_MATMUL, WHOLE_LINEAR, WHOLE_CAT, WHOLE_SPLIT, WHOLE_UNBIND, WHOLE_MAX_POOL, WHOLE_AVG_POOL, WHOLE_MASKED_SCATTER, WHOLE_FLAT, WHOLE_NANSUM,
+  WHOLE_COUNT
+};
 extern PyObject *whole_backwards[WHOLE_COUNT];
 
 // Makes a Node for `outputs` of a core op on these arguments, where one of them requires grad. False with an exception set.

@@ -321,11 +321,11 @@ template <class T, int width, class Uniform> static bool fill_chances(const T *c
   return good;
 }
 
-// bernoulli(input) of row-major floats, without history
+// bernoulli(input) of row-major floats
 PyObject *fast_bernoulli(Call &call) {
   WeftTensor *x = call.tensor(0);
   const bool narrow = WEFT_DTYPE(x) == WEFT_FLOAT32;
-  if (!call.usual(1) || call.recording() || !(x->word & WEFT_WORD_CONTIGUOUS) || (!narrow && WEFT_DTYPE(x) != WEFT_FLOAT64)) return UNHANDLED;
+  if (!call.usual(1) || !(x->word & WEFT_WORD_CONTIGUOUS) || (!narrow && WEFT_DTYPE(x) != WEFT_FLOAT64)) return UNHANDLED;
   Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
   char *to = weft_data(as_tensor(out.get()));
@@ -334,7 +334,11 @@ PyObject *fast_bernoulli(Call &call) {
   philox_reserve(counters, &f.seed, &f.offset);
   const bool good = narrow ? fill_chances<float, 1>((const float *)weft_data(x), (float *)to, x->numel, f, [](const uint32_t *lane) { return philox_uniform(*lane); })
                            : fill_chances<double, 2>((const double *)weft_data(x), (double *)to, x->numel, f, [](const uint32_t *lane) { return philox_uniform64(lane[0], lane[1]); });
-  if (good) return out.release();
+  if (good) {
+    PyObject *result = out.get(), *input = as_object(x);
+    if (records(x) && record(call.op->node_name, whole_backwards[WHOLE_FLAT], &input, 1, &result, 1, nullptr) < 0) return nullptr;
+    return out.release();
+  }
   return set_state(default_generator, f.seed, f.offset) ? UNHANDLED : nullptr;
 }
 

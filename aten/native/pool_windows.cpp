@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "by_dtype.h"
+#include "clones.h"
 #include "loops.h"
 #include "op.h"
 #include "released.h"
@@ -20,6 +21,39 @@ namespace {
 inline void taps_inside(int64_t start, int64_t size, int64_t kernel, int64_t dilation, int64_t *first, int64_t *last) {
   *first = start < 0 ? (-start + dilation - 1) / dilation : 0;
   *last = std::min(kernel, start < size ? (size - start + dilation - 1) / dilation : 0);
+}
+
+// Of n columns of a plane the largest elements (NaN if there is one) and in which row they stand first, side by side.
+template <typename T, typename Row>
+inline __attribute__((always_inline)) void columns_side_by_side(const T *x, int64_t step, int64_t rows, int64_t n, T *__restrict values, Row *__restrict at) {
+  for (int64_t k = 0; k < n; k++) values[k] = x[k], at[k] = 0;
+  for (int64_t j = 1; j < rows; j++) {
+    const T *from = x + j * step;
+    for (int64_t k = 0; k < n; k++) {
+      const bool larger = (from[k] > values[k]) | ((from[k] != from[k]) & (values[k] == values[k]));
+      values[k] = larger ? from[k] : values[k];
+      at[k] = larger ? (Row)j : at[k];
+    }
+  }
+}
+WEFT_CLONES void largest_of_columns(const float *x, int64_t step, int64_t rows, int64_t n, float *values, int32_t *at) { columns_side_by_side(x, step, rows, n, values, at); }
+WEFT_CLONES void largest_of_columns(const double *x, int64_t step, int64_t rows, int64_t n, double *values, int64_t *at) { columns_side_by_side(x, step, rows, n, values, at); }
+
+constexpr int64_t kFewRows = 4, kFewColumns = 8, kManyColumns = 64;  // what is worth columns side by side, and so many at most
+
+// Where the first of the largest elements of a part of a plane stands.
+template <typename T>
+int64_t first_largest(const T *x, int64_t step, int64_t rows, int64_t n) {
+  T values[kManyColumns];
+  std::conditional_t<sizeof(T) == 4, int32_t, int64_t> at[kManyColumns];
+  largest_of_columns(x, step, rows, n, values, at);
+  int64_t best = 0;
+  for (int64_t k = 1; k < n; k++) {
+    const T v = values[k], most = values[best];
+    const bool larger = (v > most) | ((v != v) & (most == most)), same = (v == most) | ((v != v) & (most != most));
+    best = larger | (same & (at[k] < at[best])) ? k : best;
+  }
+  return at[best] * step + best;
 }
 
 template <typename T>
@@ -48,7 +82,16 @@ struct Extremes {
         int64_t best = (z0 + d0 * w.dilation[0]) * area + (y0 + j0 * w.dilation[1]) * width + x0 + i0 * w.dilation[2];
         const bool any = d0 < d1 && j0 < j1 && i0 < i1;  // taps far apart may all lie in the padding
         Wide value = any ? (Wide)image[best] : lowest;
-        for (int64_t d = d0; d < d1; d++)
+        for (int64_t d = d0; d < d1; d++) {
+          if constexpr (std::is_floating_point<T>::value) {
+            if (w.dilation[2] == 1 && j1 - j0 >= kFewRows && i1 - i0 >= kFewColumns && i1 - i0 <= kManyColumns) {
+              const int64_t part = (z0 + d * w.dilation[0]) * area + (y0 + j0 * w.dilation[1]) * width + x0 + i0;
+              const int64_t at = part + first_largest(image + part, w.dilation[1] * width, j1 - j0, i1 - i0);
+              const T v = image[at];
+              if ((v > value) | ((v != v) & (value == value))) best = at, value = v;
+              continue;
+            }
+          }
           for (int64_t j = j0; j < j1; j++) {
             const int64_t row = (z0 + d * w.dilation[0]) * area + (y0 + j * w.dilation[1]) * width + x0;
             for (int64_t i = i0; i < i1; i++) {
@@ -59,6 +102,7 @@ struct Extremes {
               value = larger ? v : value;
             }
           }
+        }
         e.values[r * w.out[2] + ow] = (T)value;
         e.places[r * w.out[2] + ow] = best;
       }

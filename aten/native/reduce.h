@@ -60,6 +60,7 @@ T join_blocks(int kind, const T *blocks, int64_t whole, bool has_rest) {
 
 // selection.cpp, mapped_sums.cpp, fast_statistics.cpp, fast_norm.cpp: rules
 PyObject *fast_norm(Call &call);
+PyObject *fast_power_norm(Call &call);
 PyObject *fast_count_nonzero(Call &call);
 PyObject *fast_equal(Call &call);
 PyObject *fast_masked_scatter(Call &call);

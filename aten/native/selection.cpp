@@ -70,10 +70,10 @@ PyObject *fast_masked_select(Call &call) {
   return out && out.get() == Py_NotImplemented ? UNHANDLED : call.made(std::move(out));
 }
 
-// masked_scatter(input, mask, source), without history
+// masked_scatter(input, mask, source)
 PyObject *fast_masked_scatter(Call &call) {
   WeftTensor *x = call.tensor(0), *mask = call.tensor(1), *source = call.tensor(2);
-  if (call.recording() || !x->numel || !is_dense(x) || !is_dense(mask) || !is_dense(source)) return UNHANDLED;
+  if (!x->numel || !is_dense(x) || !is_dense(mask) || !is_dense(source)) return UNHANDLED;
   if (WEFT_DTYPE(mask) != WEFT_BOOL || WEFT_DTYPE(source) != WEFT_DTYPE(x) || !same_sizes(x, mask)) return UNHANDLED;
   const int64_t count = count_true(weft_data(mask), x->numel);
   if (count > source->numel) return UNHANDLED;
@@ -85,6 +85,10 @@ PyObject *fast_masked_scatter(Call &call) {
     put(own, weft_data(mask), x->numel, from, count, reinterpret_cast<T *>(weft_data(as_tensor(out.get()))));
     return true;
   });
+  if (!records(x) && !records(source)) return out.release();
+  const Ref saved(Py_BuildValue("(ON)", as_object(mask), size_object(WEFT_NDIM(source), source->sizes)));
+  PyObject *result = out.get(), *const inputs[] = {as_object(x), as_object(source)};
+  if (!saved || record(call.op->node_name, whole_backwards[WHOLE_MASKED_SCATTER], inputs, 2, &result, 1, saved.get()) < 0) return nullptr;
   return out.release();
 }
 

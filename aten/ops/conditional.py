@@ -138,7 +138,13 @@ def _between(x, low, high):
         return ops.clamp_below(x, low)
     if low is None:
         return ops.clamp_above(x, high)
-    return ops.clamp_both(x, low, high)
+    return ops.clamp_between(x, low, high)
+
+
+@composite("clamp_between(Tensor input, Tensor min, Tensor max) -> Tensor", tags=["function_only", "hidden"], native="chain")
+def clamp_between(input, min, max):
+    """`clamp` between tensors of bounds."""
+    return ops.clamp_both(input, min, max)
 
 
 closed(

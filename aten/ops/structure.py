@@ -227,7 +227,11 @@ tril = _triangle("tril", np.tril, "The lower triangle of matrices, zeros elsewhe
 triu = _triangle("triu", np.triu, "The upper triangle of matrices, zeros elsewhere.")
 
 
-@op("copy(Tensor input, Tensor src, bool non_blocking=False) -> Tensor", tags=["layout", "function_only", "scalars"])
+@op(
+    "copy(Tensor input, Tensor src, bool non_blocking=False) -> Tensor",
+    tags=["layout", "function_only", "scalars"],
+    native="copy",
+)
 def copy(input: Meta, src: Meta) -> Meta:
     """src broadcast to the sizes of input and cast to its dtype: what copy_ puts there."""
     _check_broadcast(src.sizes, input.sizes)

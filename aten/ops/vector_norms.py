@@ -38,7 +38,11 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
     return power_norm(x, dims, p, keepdim)
 
 
-@op("power_norm(Tensor input, int[] dim, Scalar p, bool keepdim) -> Tensor", tags=["reduction", "fused", "function_only", "hidden"])
+@op(
+    "power_norm(Tensor input, int[] dim, Scalar p, bool keepdim) -> Tensor",
+    tags=["reduction", "fused", "function_only", "hidden"],
+    native="reduction",
+)
 def power_norm(input: Meta, dim: list[int], p: Any, keepdim: bool) -> Meta:
     """The norm of an order p that is neither 1 nor infinite. It saves its argument and result, as PyTorch's do: two tensors of
     the argument's dtype, whatever hooks of saved tensors make of them."""

@@ -200,6 +200,11 @@ def smooth_l1_backward(v, g, x, y, beta):
 
 
 @define()
+def clamp_between(v, x, low, high):
+    return v.minimum(v.maximum(x, low), high)
+
+
+@define()
 def zero_nans(v, x):
     return v.where(v.isnan(x), 0, x)
 

@@ -19,6 +19,7 @@ OPERANDS = {
     "lerp": ("t", 0.3),
     "addcmul": ("t", "t"),
     "addcdiv": ("t", "t"),
+    "clamp_between": ("t", "t"),
     "clamp_min": (0.1,),
     "clamp_max": (0.1,),
     **dict.fromkeys("xlogy logaddexp logaddexp2 heaviside float_power isclose ldexp rsub special_xlog1py".split(), ("t",)),
@@ -116,6 +117,34 @@ def test_what_backward_does_not_read_may_be_written():
     assert a.grad.tolist() == [1.0] * 4
 
 
+@pytest.mark.parametrize(
+    ("call", "kept"),
+    [
+        (lambda x, a, b: registry["lerp"](x, a, 0.3), [False, False]),
+        (lambda x, a, b: registry["lerp"](x, a, b), [True, True, True]),
+        (lambda x, a, b: registry["lerp"](x, a, b.detach()), [False, False, True]),
+        (lambda x, a, b: registry["addcmul"](x, a, b), [False, True, True]),
+        (lambda x, a, b: registry["addcmul"](x, a.detach(), b), [False, True, False]),
+        (lambda x, a, b: registry["rsub"](x, a), [False, False]),
+        (lambda x, a, b: registry["angle"](x), [False]),
+    ],
+)
+def test_one_node_keeps_what_its_gradient_reads(call, kept):
+    leaves = [from_numpy(np.random.default_rng(k).random(5) + 0.1).requires_grad_() for k in range(3)]
+    xs = [x * 1 for x in leaves]
+    y = call(*xs)
+    assert [t is not None for t in y.grad_fn.saved] == kept
+    wanted = autograd.grad(y, leaves, allow_unused=True, grad_outputs=from_numpy(np.arange(5.0)), retain_graph=True)
+    with autograd.no_grad():
+        for x, keeps in zip(xs, kept):
+            if not keeps:
+                x.zero_()
+    found = autograd.grad(y, leaves, allow_unused=True, grad_outputs=from_numpy(np.arange(5.0)))
+    assert [None if g is None else g.tolist() for g in found] == [None if g is None else g.tolist() for g in wanted]
+    if len(kept) > 1 and None not in found[: len(kept)]:
+        assert autograd.gradcheck(call, leaves) and autograd.gradgradcheck(lambda *t: call(*t) ** 2, leaves)
+
+
 @pytest.mark.parametrize("layout", ("strided", "broadcast", "empty"))
 def test_other_layouts_take_the_ops(layout):
     x = from_numpy(np.arange(-6.0, 6.0).reshape(3, 4))
@@ -128,11 +157,11 @@ def steps_of_backward(name, monkeypatch):
     """The elementwise loops of the gradients of a composite of two tensors."""
     seen = []
     finish = chains._Builder.finish
-    monkeypatch.setattr(chains._Builder, "finish", lambda self, outputs: seen.append(list(self.steps)) or finish(self, outputs))
+    monkeypatch.setattr(chains._Builder, "finish", lambda self, *given: seen.append(list(self.steps)) or finish(self, *given))
     op, args = call(name, "float32")
     xs = [a.requires_grad_() for a in args if hasattr(a, "dtype")]
     numbers = [a for a in op.schema.bind(args, {}, op.name) if not hasattr(a, "dtype")]
-    chains.Backward(op, (*xs, *numbers)).exists(xs)
+    chains.Backward(op, (*xs, *numbers)).chain((True,) * len(xs))
     return [chains._NAMES[code] for _, code, *_ in seen[-1]]
 
 

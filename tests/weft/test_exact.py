@@ -322,6 +322,13 @@ def test_a_gradient_laid_out_by_columns_around_a_size_of_one():
         lambda x, y: F.softplus(x, 2, 1),
         lambda x, y: F.mish(x.t()),  # is no chain
         lambda x, y: weft.lerp(x, y[:1], 0.3),
+        lambda x, y: weft.lerp(x, y, 0.3) + weft.lerp(x, y, 0.7),
+        lambda x, y: weft.lerp(x, y.detach(), x),
+        lambda x, y: weft.addcdiv(x.detach(), x, y, value=0.2),
+        lambda x, y: weft.rsub(x, y, alpha=2),
+        lambda x, y: x.angle() + x.clamp(-y, y),
+        lambda x, y: x.nansum(0) + x.nansum(),
+        lambda x, y: (x * 1).copy_(y) + (x * 1).copy_(x[0]),
     ],
 )
 def test_what_eager_runs_as_one_chain_adds_to_a_gradient_at_once(f, dtype):

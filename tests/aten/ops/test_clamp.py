@@ -16,6 +16,17 @@ def test_of_equal_numbers_x_has_the_gradient_whatever_the_dtype_of_the_bounds(dt
     assert x.grad.tolist() == [1, 0, 0, 1] and x.grad.dtype is weft.float32
 
 
+def test_between_tensors_is_one_pass_and_one_node():
+    x, low, high = (weft.randn(50).requires_grad_() for _ in range(3))
+    for _ in range(8):
+        y = x.clamp(low, high)
+    _native.python_entries(True)
+    y = x.clamp(low, high)
+    assert _native.python_entries(True) == {} and y.grad_fn.name() == "ClampBetweenBackward0"
+    assert weft.equal(y, weft.minimum(weft.maximum(x, low), high))
+    assert weft.autograd.gradgradcheck(lambda *t: weft.clamp(*t), [t.detach().double().requires_grad_() for t in (x, low, high)])
+
+
 def test_bounds_that_are_tensors_cast_their_result_to_out():
     x, one = weft.arange(4.0), weft.ones(4)
     assert weft.clamp(x, one, out=weft.zeros(4, dtype=weft.float64)).tolist() == [1, 1, 2, 3]

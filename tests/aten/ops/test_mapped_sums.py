@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import weft
+from aten.op import registry
 
 _CALLS = {
     "norm": lambda x, **kw: x.norm(**kw),
@@ -13,19 +14,54 @@ _CALLS = {
 }
 
 
+
+
+def _stored_norm(x, dim=None, keepdim=False):
+    return registry["power_norm"].decompose_fn(x, [*range(x.ndim)] if dim is None else [dim], 2, keepdim)
+
+
+_STORED = {
+    _CALLS["norm"]: _stored_norm,
+    _CALLS["vector_norm"]: _stored_norm,
+    weft.nansum: lambda x, **kw: weft.where(x.isnan(), 0, x).sum(**kw),
+}
+
+
 @pytest.mark.parametrize("call", _CALLS.values(), ids=_CALLS)
 @pytest.mark.parametrize("dtype", [weft.float32, weft.float64])
 @pytest.mark.parametrize("sizes", [(1, 1), (5,), (100, 3), (7, 600, 2), (3, 5000), (40, 700), (17, 1025), (4097,), (1, 100003)])
 def test_the_bits_of_a_sum_of_what_is_stored(call, dtype, sizes):
     x = weft.randn(sizes, dtype=dtype)
-    recorded = x.clone().requires_grad_()  # takes the composite
-    assert weft.equal(call(x), call(recorded))
+    recorded = x.clone().requires_grad_()  # takes the composite, of norms of order 1
+    stored = _STORED.get(call, call)
+    assert weft.equal(call(x), stored(recorded))
     for dim in range(len(sizes)):
         for keepdim in (False, True):
-            found, wanted = (call(t, dim=dim, keepdim=keepdim) for t in (x, recorded))
+            found, wanted = call(x, dim=dim, keepdim=keepdim), stored(recorded, dim=dim, keepdim=keepdim)
             assert found.shape == wanted.shape and weft.equal(found, wanted)
     spread = weft.cat([x, x])[::2]
     assert weft.equal(call(spread), call(spread.clone()))
+
+
+@pytest.mark.parametrize("dim", [None, 0, -1, (0, 2), (2, 0)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_nansum_with_history_stores_nothing_and_is_one_node(dim, keepdim):
+    x = weft.randn(3, 4, 5, dtype=weft.float64)
+    x[1, 2, 3] = weft.nan
+    x.requires_grad_()
+    out, of_stored = x.nansum(dim, keepdim), weft.where(x.isnan(), 0, x).sum(dim, keepdim)
+    assert out.grad_fn.name() == "NansumBackward0" and out.grad_fn.next_functions[0][0].variable is x
+    g = weft.randn(out.shape, dtype=out.dtype)
+    assert weft.equal(*[weft.autograd.grad(y, x, g)[0] for y in (out, of_stored)])
+    dense = weft.randn(3, 4, 5, dtype=weft.float64).requires_grad_()
+    assert weft.autograd.gradgradcheck(lambda t: (t * t).nansum(dim, keepdim), (dense,))
+
+
+def test_norms_with_history_store_nothing_and_are_one_node():
+    x = weft.randn(7, 40).requires_grad_()
+    for norm in (lambda: x.norm(), lambda: x.norm(dim=1), lambda: weft.linalg.vector_norm(x, 2, 0, keepdim=True)):
+        assert norm().grad_fn.next_functions[0][0].variable is x
+    assert x.norm(dim=1).equal(x.detach().norm(dim=1))
 
 
 def test_special_values():

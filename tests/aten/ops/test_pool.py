@@ -78,6 +78,21 @@ def _as_defined(name, more, dtype, exact):
     return shown.grad_fn.name()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [7, 8, 17, 64, 65])
+def test_the_first_of_the_largest_in_large_windows_has_the_place(width, dtype):
+    rng = np.random.default_rng(width)
+    x = rng.integers(-3, 3, (40, 1, 5, width)).astype(dtype)
+    x[x == 0] = rng.choice([0.0, -0.0], (x == 0).sum())
+    x[5:15][rng.random((10, 1, 5, width)) < 0.02] = np.nan
+    x[20:25] = -np.inf
+    values, places = weft.nn.functional.max_pool2d(weft.from_numpy(x), (5, width), return_indices=True)
+    rows = x.reshape(40, -1)
+    at = rows.argmax(1)  # (of NumPy too the first, and NaN the largest)
+    assert places.reshape(-1).tolist() == at.tolist()
+    assert values.numpy().tobytes() == rows[np.arange(40), at].tobytes()
+
+
 @pytest.mark.parametrize("dtype", [weft.float32, weft.float64, weft.bfloat16, weft.float16], ids=str)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("beyond", [False, True])

@@ -78,3 +78,32 @@ def test_bernoulli_in_place_does_not_ask_what_the_tensor_held():
     assert 400 < weft.compile(lambda x: x.bernoulli_())(weft.ones(1000)).sum() < 600
     with pytest.raises(RuntimeError, match=r"bernoulli_ expects p to be in \[0, 1\], but got p=2"):
         weft.ones(3).bernoulli_(2)
+
+
+def test_what_a_mask_replaces_is_recorded_whole():
+    rng = np.random.default_rng(0)
+    x, source = (weft.from_numpy(rng.standard_normal(s)).requires_grad_() for s in ((3, 4), (3, 5)))
+    mask = weft.from_numpy(rng.random((3, 4)) < 0.5)
+    out = weft.masked_scatter(x, mask, source)
+    assert out.grad_fn.name() == "MaskedScatterBackward0"
+    of_x, of_source = weft.autograd.grad(out, (x, source), weft.arange(12.0, dtype=weft.float64).reshape(3, 4), retain_graph=True)
+    at = np.arange(12.0).reshape(3, 4)
+    assert of_x.numpy().tolist() == np.where(mask.numpy(), 0, at).tolist()
+    chosen = at[mask.numpy()]
+    assert of_source.reshape(-1).tolist() == [*chosen, *[0.0] * (15 - len(chosen))]
+    f = lambda a, b: weft.masked_scatter(a, mask, b) ** 2
+    assert weft.autograd.gradcheck(f, (x, source)) and weft.autograd.gradgradcheck(f, (x, source))
+    g = weft.from_numpy(rng.standard_normal((2, 3, 4)))
+    mapped = weft.autograd.grad(out, (x, source), g, is_grads_batched=True, retain_graph=True)
+    for k in range(2):
+        one = weft.autograd.grad(out, (x, source), g[k], retain_graph=True)
+        assert all(a[k].tolist() == b.tolist() for a, b in zip(mapped, one))
+
+
+def test_draws_with_history_are_one_node_without_slope():
+    x = weft.full([5], 0.5).requires_grad_()
+    weft.manual_seed(3)
+    out = weft.bernoulli(x)
+    weft.manual_seed(3)
+    assert out.grad_fn.name() == "BernoulliBackward0" and weft.bernoulli(x.detach()).tolist() == out.tolist()
+    assert weft.autograd.grad(out.sum(), x)[0].tolist() == [0.0] * 5

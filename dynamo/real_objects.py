@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import types
 from collections.abc import Callable, Iterable
+from gc import get_referents
 from typing import Any
 
 import aten
@@ -121,6 +122,11 @@ class LacksOwn:
 
     def __call__(self, obj: Any) -> bool:
         return self.name not in (instance_dict(obj) or {})
+
+
+def behind_proxy(proxy: types.MappingProxyType) -> Any:
+    """The mapping that a proxy shows."""
+    return get_referents(proxy)[0]
 
 
 class IsEmpty:

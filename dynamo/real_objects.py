@@ -18,6 +18,7 @@ MISSING: Any = object()  # what a look-up gives that finds nothing
 IMMUTABLE = 1 << 8  # of tp_flags: attributes of the class cannot be set (classes written in C)
 IMPORT = __import__
 ABSTRACT = 1 << 20  # of tp_flags: the class has abstract methods
+SEQUENCE, MAPPING = 1 << 5, 1 << 6  # of tp_flags: what patterns take objects of the class for
 HEAP_TYPE = 1 << 9  # of tp_flags: made while the program runs, as classes written in Python are (and some in C)
 DATA = frozenset(map(id, (int, float, str, bytes, complex, tuple, list, dict, set, frozenset)))  # (addresses) no descriptors
 C_FUNCTIONS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
@@ -110,6 +111,18 @@ class Registered:
 
     def __call__(self, base: type) -> bool:
         return issubclass(self.cls, base)
+
+
+class HasFlag:
+    """Asks a class whether it has a flag."""
+
+    __slots__ = ("flag",)
+
+    def __init__(self, flag: int):
+        self.flag = flag
+
+    def __call__(self, cls: type) -> bool:
+        return bool(flags_of(cls) & self.flag)
 
 
 class LacksOwn:

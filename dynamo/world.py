@@ -306,8 +306,10 @@ class World(ClassesSeen):
             self.output.guard(guards.LacksGlobal(None, name))
         else:
             self.output.guard(guards.LacksKey(here, name))
-        if name not in builtins:
-            return None
+        self.paths.check_names(builtins)
+        stored = self.output.side_effects.global_value(builtins, name)  # by `builtins.name = …`
+        if stored is not None or name not in builtins:
+            return stored
         source = Builtin(name) if root else Item(Object(builtins, "builtins"), name)
         self._saw("global", source, name, builtins[name])
         return self.wrap(builtins[name], source)
@@ -357,7 +359,7 @@ class World(ClassesSeen):
     def imported(self, frame: Any, name: str, fromlist: Any, level: int) -> Variable:
         """What an import statement gives. The import itself happens now, as it would in the first call."""
         namespace = self.output.builtins
-        if namespace.get("__import__") is not IMPORT:
+        if namespace.get("__import__") is not IMPORT or self.output.side_effects.global_value(namespace, "__import__") is not None:
             raise Unsupported(breaks.OUTSIDE_WORLD, "an import by a function of the program's own")
         self.output.guard(guards.IdIs(Item(Object(namespace, "builtins"), "__import__"), IMPORT))
         self.paths.check_names(sys.modules)

@@ -1,5 +1,6 @@
 """One dict by two paths: what is changed by one is found by the other, also where the two meet in a later call only."""
 
+import builtins
 import functools
 import sys
 import threading
@@ -132,6 +133,35 @@ def an_item_is_a_member_of_a_module(C):
         return y, d["k"]
 
     return f(x), f(x)
+
+
+@program
+def a_builtin_is_set(C):
+    @C
+    def f(x):
+        builtins.weft_test_name = 5
+        y = x * weft_test_name  # noqa: F821
+        del builtins.weft_test_name
+        return y
+
+    @C
+    def g(x):
+        kept = builtins.len
+        builtins.len = lambda values: 9
+        y = x * len([1])
+        builtins.len = kept
+        return y, len([1])
+
+    d = vars(builtins)
+
+    @C
+    def h(x):
+        d["weft_test_name"] = 4
+        y = x * weft_test_name  # noqa: F821
+        del d["weft_test_name"]
+        return y, hasattr(builtins, "weft_test_name")
+
+    return [function(x) for function in (f, f, g, g, h, h)]
 
 
 @program

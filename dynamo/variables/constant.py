@@ -145,7 +145,7 @@ class ConstantVariable(Variable):
                     return own
             if found is not None and not isinstance(found.raw, (*attributes.C_METHODS, *attributes.MEMBERS, enum.property)):
                 return attributes.bind(frame, found, self, frame.world.known(type(self.value)))
-        if isinstance(self.value, types.GenericAlias) and name not in OF_ALIASES:  # its class is asked, which may change
+        if type(self.value) is types.GenericAlias and name not in OF_ALIASES:  # its class is asked, which may change
             return frame.world.known(self.value.__origin__).getattr(frame, name)
         value = run_python(frame, getattr, self.value, name)
         if name in ENTERED and isinstance(value, types.MethodType):

@@ -137,6 +137,11 @@ SUSPENDED = Break(
     "its state cannot be rebuilt in Python",
     ("make a list of it first", ALLOW),
 )
+TWO_PATHS = Break(
+    "a dict that is used as a value, and by the names in it",
+    "what is changed by one of the two would have to be seen by the other",
+    ("use one of the two", ALLOW),
+)
 NOT_REBUILT = Break(
     "a value that cannot be rebuilt in Python",
     "it was made while tracing and has no recipe",

@@ -29,6 +29,7 @@ from dynamo.real_objects import (
     NOT_ASKED,
     OURS,
     TUPLE_HOOKS,
+    HasFlag,
     Registered,
     code_file,
     dictoffset_of,
@@ -245,6 +246,13 @@ class ClassesSeen:
         answer = is_among(base, self.mro(cls))
         if base is not object and not self.is_immutable(cls):
             self.output.guard(guards.Inherits(self._class_at(cls), base, answer))
+        return answer
+
+    def matches_as(self, cls: type, flag: int) -> bool:
+        """Whether patterns take objects of the class for sequences, or mappings: C has a flag for that, which `register` sets."""
+        answer = bool(flags_of(cls) & flag)
+        if not answer and not self.is_immutable(cls):
+            self.output.guard(guards.Equals(Converted(self._class_at(cls), HasFlag(flag)), answer))
         return answer
 
     def is_subclass(self, cls: type, base: type) -> bool:

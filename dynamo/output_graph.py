@@ -175,6 +175,7 @@ class OutputGraph:
             sources = {v.source: None for v in looked_at.values() if type(v) is kind and v.source is not None}
             if len(sources) > 1 and not all(map(is_fixed, sources)):
                 self.guard(guards.Distinct(tuple(sources)))
+        self.guards.update(self.world.paths.distinct())
         for container, keys in self.apart.items():
             sources = {v.source: None for v in (*container.objects(), *keys) if v.source is not None}
             if len(sources) > 1 and not all(isinstance(s, Object) for s in sources):

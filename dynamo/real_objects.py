@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import types
 from collections.abc import Callable, Iterable
+from gc import get_referents
 from typing import Any
 
 import aten
@@ -17,6 +18,7 @@ MISSING: Any = object()  # what a look-up gives that finds nothing
 IMMUTABLE = 1 << 8  # of tp_flags: attributes of the class cannot be set (classes written in C)
 IMPORT = __import__
 ABSTRACT = 1 << 20  # of tp_flags: the class has abstract methods
+SEQUENCE, MAPPING = 1 << 5, 1 << 6  # of tp_flags: what patterns take objects of the class for
 HEAP_TYPE = 1 << 9  # of tp_flags: made while the program runs, as classes written in Python are (and some in C)
 DATA = frozenset(map(id, (int, float, str, bytes, complex, tuple, list, dict, set, frozenset)))  # (addresses) no descriptors
 C_FUNCTIONS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
@@ -111,6 +113,18 @@ class Registered:
         return issubclass(self.cls, base)
 
 
+class HasFlag:
+    """Asks a class whether it has a flag."""
+
+    __slots__ = ("flag",)
+
+    def __init__(self, flag: int):
+        self.flag = flag
+
+    def __call__(self, cls: type) -> bool:
+        return bool(flags_of(cls) & self.flag)
+
+
 class LacksOwn:
     """Asks an object whose dictionary is another one in each thread whether it lacks a name."""
 
@@ -121,6 +135,11 @@ class LacksOwn:
 
     def __call__(self, obj: Any) -> bool:
         return self.name not in (instance_dict(obj) or {})
+
+
+def behind_proxy(proxy: types.MappingProxyType) -> Any:
+    """The mapping that a proxy shows."""
+    return get_referents(proxy)[0]
 
 
 class IsEmpty:

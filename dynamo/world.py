@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo import _eval_frame, breaks, guards, trace_rules
 from dynamo.breaks import Raised, Unsupported
 from dynamo.classes_seen import ClassesSeen
+from dynamo.dict_paths import DictPaths, dict_of_instance
 from dynamo.held import lives_on
 from dynamo.real_objects import (
     IMPORT,
@@ -38,6 +39,13 @@ from dynamo.variables.raising import run_python
 if TYPE_CHECKING:
     from dynamo.output_graph import OutputGraph
 
+
+def is_loaded(name: str, fromlist: Any, level: int) -> bool:
+    """Whether an import finds all in modules that are there."""
+    module = None if level else sys.modules.get(name)
+    return type(module) is types.ModuleType and all(part in module.__dict__ for part in fromlist or ())
+
+
 BOUND_BY_C = (types.BuiltinMethodType, types.MethodWrapperType)
 
 listen: Callable[[str, Source, Any, Any], None] | None = None  # told (kind of read, source, name or key, value)
@@ -48,7 +56,7 @@ class World(ClassesSeen):
 
     QUOTED = sys.version_info >= (3, 12)  # whether abstract methods stand in quotes where objects cannot be made
 
-    __slots__ = ("names", "members")
+    __slots__ = ("names", "members", "paths")
     MISSING = MISSING
 
     def __init__(self, output: OutputGraph):
@@ -56,6 +64,7 @@ class World(ClassesSeen):
         # What was read of globals, and of modules, by the ids of their dictionaries: (dictionary, real value, Variable).
         self.names: dict[tuple[int, str], tuple[dict, Any, Variable]] = {}
         self.members = dict(self.names)
+        self.paths = DictPaths(output)
 
     def _saw(self, kind: str, source: Source, name: Any, value: Any) -> None:
         if listen is not None:
@@ -95,7 +104,10 @@ class World(ClassesSeen):
         values = instance_dict(obj)
         if values is None:
             return None
-        if name in values:
+        if id(values) in self.output.by_id:  # as the traced program has changed it
+            known: Any = self.own_dict(obj, source)
+            return known.entries[name][1].realize(self.output.current) if name in known.entries else None
+        if self.paths.look(values, source, obj, name):
             self._saw("attribute", source, name, values[name])
             return self.wrap(values[name], self.own_source(obj, source, name))
         self._saw("attribute", source, name, MISSING)
@@ -108,6 +120,11 @@ class World(ClassesSeen):
     def peek(self, obj: Any, name: str) -> Any:
         """What the instance's own dictionary holds, not guarded: whoever asks guards what it makes of it."""
         return (instance_dict(obj) or {}).get(name)
+
+    def looks_into(self, obj: Any, source: Source, where: str, values: dict, name: str) -> bool:
+        """Whether the dict that an instance has under `where` has a name; not guarded."""
+        self.paths.look(instance_dict(obj) or {}, source, obj, where)
+        return self.paths.look(values, Item(InstanceDict(source), where), None, name)
 
     def own_source(self, obj: Any, source: Source, name: str) -> Source:
         """Where an instance's own attribute is read again: plainly, where that runs no hook and asks no class."""
@@ -149,7 +166,7 @@ class World(ClassesSeen):
         values = instance_dict(obj)
         if values is None:
             return False
-        if name not in values:
+        if not self.paths.look(values, source, obj, name):
             self.output.guard(guards.LacksInstanceAttr(source, name))
             return False
         self.output.guard_type(Item(InstanceDict(source), name), type(values[name]))
@@ -157,12 +174,18 @@ class World(ClassesSeen):
 
     def own_dict(self, obj: Any, source: Source) -> Variable:
         """The instance's `__dict__` itself."""
-        return self.wrap(instance_dict(obj), InstanceDict(source))
+        return self.wrap(instance_dict(obj), dict_of_instance(source, obj))
 
-    def known_dict(self, obj: Any) -> Variable | None:
-        """The Variable of the instance's `__dict__`, if the program came by it already."""
+    def changes(self, obj: Any, source: Source) -> None:
+        """An attribute of an object is about to be changed."""
         values = instance_dict(obj)
-        return None if values is None else self.output.by_id.get(id(values))
+        if values is not None:
+            self.paths.met(values, source, obj)
+
+    def known_dict(self, obj: Any, source: Source) -> Variable | None:
+        """The Variable of the instance's `__dict__`, if the program came by it already in another way."""
+        values = instance_dict(obj)
+        return self.own_dict(obj, source) if values is not None and self.paths.is_shared(values, source) else None
 
     def own_names(self, obj: Any, source: Source) -> tuple[str, ...]:
         """The names in the instance's own dictionary, in order; guarded."""
@@ -249,6 +272,10 @@ class World(ClassesSeen):
         if values is None:
             self.output.guard(guards.LacksDefaults(source) if function.__defaults__ is None else guards.IdIs(here, None))
             return {}
+        if id(values) in self.output.by_id:  # as the traced program has changed it
+            return {k.as_python(): v for k, v in self.wrap(values, here).pairs(self.output.current)}  # type: ignore[attr-defined]
+        for name in values:
+            self.paths.look(values, here, None, name)
         return dict(zip(values, self.items(values, here)))
 
     def items(self, values: dict, source: Source) -> list[Lazy]:
@@ -261,11 +288,13 @@ class World(ClassesSeen):
     def global_name(self, frame: Any, name: str) -> Variable | None:
         """A name in the globals of a frame, then in the builtins; None if it is in neither. Guarded either way."""
         namespace = frame.globals
+        self.paths.check_names(namespace)
         known = self.names.get((id(namespace), name))
         if known is not None and namespace.get(name, MISSING) is known[1]:
             return known[2]
         root = namespace is self.output.root.globals
         here = Object(namespace, f"{namespace.get('__name__', '?')}.__dict__")
+        self.paths.look(namespace, here, None, name)
         if name in namespace:
             source, value = Global(name) if root else Item(here, name), namespace[name]
             self._saw("global", source, name, value)
@@ -277,8 +306,10 @@ class World(ClassesSeen):
             self.output.guard(guards.LacksGlobal(None, name))
         else:
             self.output.guard(guards.LacksKey(here, name))
-        if name not in builtins:
-            return None
+        self.paths.check_names(builtins)
+        stored = self.output.side_effects.global_value(builtins, name)  # by `builtins.name = …`
+        if stored is not None or name not in builtins:
+            return stored
         source = Builtin(name) if root else Item(Object(builtins, "builtins"), name)
         self._saw("global", source, name, builtins[name])
         return self.wrap(builtins[name], source)
@@ -286,10 +317,12 @@ class World(ClassesSeen):
     def member(self, module: types.ModuleType, name: str) -> Variable | None:
         """What a module holds under `name`, or None; guarded either way. Only a library's `__getattr__` is asked."""
         namespace = module.__dict__
+        self.paths.check_names(namespace)
         known = self.members.get((id(namespace), name))
         if known is not None and namespace.get(name, MISSING) is known[1]:
             return known[2]
         here = Object(namespace, f"{namespace.get('__name__', '?')}.__dict__")
+        self.paths.look(namespace, here, None, name)
         if name not in namespace and "__getattr__" in namespace and trace_rules.is_library(module):
             value = getattr(module, name, MISSING)  # packages load their parts on first use, and mostly keep them
             if value is not MISSING and name not in namespace:
@@ -326,9 +359,12 @@ class World(ClassesSeen):
     def imported(self, frame: Any, name: str, fromlist: Any, level: int) -> Variable:
         """What an import statement gives. The import itself happens now, as it would in the first call."""
         namespace = self.output.builtins
-        if namespace.get("__import__") is not IMPORT:
+        if namespace.get("__import__") is not IMPORT or self.output.side_effects.global_value(namespace, "__import__") is not None:
             raise Unsupported(breaks.OUTSIDE_WORLD, "an import by a function of the program's own")
         self.output.guard(guards.IdIs(Item(Object(namespace, "builtins"), "__import__"), IMPORT))
+        self.paths.check_names(sys.modules)
+        if self.output.side_effects.dirty and not is_loaded(name, fromlist, level):
+            raise Unsupported(breaks.OUTSIDE_WORLD, "an import that runs a module, behind changes that it could see,")
         module = run_python(frame, __import__, name, frame.globals, None, fromlist, level)
         return self.loaded(getattr(module, "__name__", "")) or self.known(module)
 
@@ -348,6 +384,7 @@ class World(ClassesSeen):
         """Whether globals hold a name; guarded, whatever it is."""
         root = namespace is self.output.root.globals
         here = Object(namespace, f"{namespace.get('__name__', '?')}.__dict__")
+        self.paths.look(namespace, here, None, name)
         if name in namespace:
             self.output.guard_type(Global(name) if root else Item(here, name), type(namespace[name]))
             return True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import collections.abc
 from typing import Any
 
 from dynamo.breaks import Raised
 from dynamo.interpreter import operators
 from dynamo.interpreter.rules import VERSION, opcode
+from dynamo.real_objects import MAPPING, SEQUENCE
 from dynamo.variables import logged
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, ConstantVariable, boolean
@@ -183,12 +183,12 @@ def get_len(frame, inst):
 @opcode("MATCH_SEQUENCE")
 def match_sequence(frame, inst):
     cls = frame.peek(1).python_type()
-    frame.push(boolean(issubclass(cls, collections.abc.Sequence) and not issubclass(cls, (str, bytes, bytearray))))
+    frame.push(boolean(frame.world.matches_as(cls, SEQUENCE)))
 
 
 @opcode("MATCH_MAPPING")
 def match_mapping(frame, inst):
-    frame.push(boolean(issubclass(frame.peek(1).python_type(), collections.abc.Mapping)))
+    frame.push(boolean(frame.world.matches_as(frame.peek(1).python_type(), MAPPING)))
 
 
 NO_VALUE = object()  # what `get` gives for a key that a pattern asks for in vain

@@ -51,7 +51,8 @@ def check_exc_match(frame, inst):
     classes = frame.pop().as_python()
     if not all(isinstance(c, type) and issubclass(c, BaseException) for c in _flat(classes)):
         raise raise_exception(frame, TypeError, "catching classes that do not inherit from BaseException is not allowed")
-    frame.push(boolean(issubclass(frame.peek(1).cls, classes)))
+    raised = frame.peek(1).cls
+    frame.push(boolean(any(frame.world.inherits(raised, c) for c in _flat(classes))))  # (no metaclass is asked)
 
 
 def _flat(classes):

@@ -76,7 +76,7 @@ def right_first(frame, a: Variable, b: Variable, reflected: str) -> bool:
     """Whether the right operand is of a subclass that has its own reflected method."""
     left, right = a.python_type(), b.python_type()
     look = frame.world.on_class
-    return issubclass(right, left) and look(right, reflected) is not look(left, reflected)
+    return frame.world.inherits(right, left) and look(right, reflected) is not look(left, reflected)
 
 
 def _in_place(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
@@ -89,7 +89,7 @@ def _in_place(frame, row: Operator, a: Variable, b: Variable) -> Variable | None
         result = a.binary(frame, row.inplace, b)
         return compute(frame, row, a, b) if result is None else result
     asked = [ask for ask, said in ((plain, own), (of_numbers, other)) if said]
-    if right is not left and issubclass(right, left):
+    if right is not left and frame.world.inherits(right, left):
         asked.reverse()
     asked.append(lambda: a.binary(frame, row.inplace, b))
     for ask in asked if own else (*asked, plain):
@@ -120,7 +120,7 @@ def _answers(frame, row: Operator, a: Variable, b: Variable) -> bool:
 def compare(frame, op, a: Variable, b: Variable) -> Variable | None:
     """The left operand is asked first, unless the right one is of a subclass."""
     left, right = a.python_type(), b.python_type()
-    right_first = left is not right and issubclass(right, left)
+    right_first = left is not right and frame.world.inherits(right, left)
     result = one_side(frame, SWAPPED[op], b, a) if right_first else None
     if result is None:
         result = one_side(frame, op, a, b)

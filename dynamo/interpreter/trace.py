@@ -119,7 +119,8 @@ def forget(output: OutputGraph) -> None:
     effects, root = output.side_effects, output.root
     kept: list[Any] = [output.alive, output.by_id, output.by_source, output.cells, effects.storages, effects.dirty, output.apart]
     kept += [output.mutated, output.storage_sizes, output.unrecorded, output.copied_views, output.used_leaves, output.own_leaves]
-    for held in (*kept, output.world.names, output.world.members, root.locals, root.stack, root.free_cells):
+    kept += [output.world.names, output.world.members, output.world.paths.looked_into]
+    for held in (*kept, root.locals, root.stack, root.free_cells):
         held.clear()
     root.result = root.function = None
     root.handed.clear()

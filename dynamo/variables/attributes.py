@@ -335,6 +335,8 @@ def load_plainly(frame, obj: Variable, name: str) -> Variable:
         own = storage_of(frame, obj).read(frame, name) if frame.world.has_dict(cls) else None
         if own is not None:
             return own
+        if found is None and name == "__dict__" and frame.world.has_dict(cls):  # (thread-locals)
+            return storage_of(frame, obj).as_dict(frame)
         if found is None:
             raise no_attribute(frame, obj, name)
     return bind(frame, found, obj, frame.world.known(cls))

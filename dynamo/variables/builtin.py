@@ -84,6 +84,8 @@ def is_instance(frame, value: Variable, cls: type, function: Callable, classes: 
         if isinstance(asked, types.FunctionType):
             return frame.world.known(asked).call(frame, [classes, value], {}).truth(frame)
     wanted = classes.as_python()
+    if type(wanted) is types.UnionType and not any(type(c) is types.GenericAlias for c in wanted.__args__):  # type: ignore[comparison-overlap]
+        return any(is_instance(frame, value, cls, function, literal(frame, c), hook) for c in wanted.__args__)
     if function is isinstance and cls is wanted:  # nobody is asked
         return True
     own = frame.world.on_class(type(wanted), hook)

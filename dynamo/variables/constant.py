@@ -27,6 +27,11 @@ ENTERED = ("__enter__", "__exit__")  # of a context manager: they have effects, 
 C_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 UNSETTABLE = (types.FunctionType, staticmethod, classmethod)
 ENUM_FIELDS = {"value": "_value_", "name": "_name_", "_value_": "_value_", "_name_": "_name_"}
+# What list[int] and the like answer themselves (CPython's Objects/genericaliasobject.c).
+OF_ALIASES = frozenset(
+    """__class__ __bases__ __origin__ __args__ __unpacked__ __parameters__ __typing_unpacked_tuple_args__ __mro_entries__
+    __reduce_ex__ __reduce__ __copy__ __deepcopy__""".split()
+)
 
 
 class ConstantVariable(Variable):
@@ -140,6 +145,8 @@ class ConstantVariable(Variable):
                     return own
             if found is not None and not isinstance(found.raw, (*attributes.C_METHODS, *attributes.MEMBERS, enum.property)):
                 return attributes.bind(frame, found, self, frame.world.known(type(self.value)))
+        if type(self.value) is types.GenericAlias and name not in OF_ALIASES:  # its class is asked, which may change
+            return frame.world.known(self.value.__origin__).getattr(frame, name)
         value = run_python(frame, getattr, self.value, name)
         if name in ENTERED and isinstance(value, types.MethodType):
             return frame.values.method(frame.world.known(value.__func__), self)

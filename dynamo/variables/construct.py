@@ -52,7 +52,7 @@ def construct_plain(frame, cls: Variable, args, kwargs) -> Variable:
     new = find(frame, python_class, "__new__")
     assert new is not None
     obj = bind(frame, new, None, cls).call(frame, [cls, *args], kwargs)
-    if not issubclass(obj.python_type(), python_class):
+    if not frame.world.inherits(obj.python_type(), python_class):  # (no metaclass is asked)
         return obj
     init = find(frame, obj.python_type(), "__init__")
     assert init is not None

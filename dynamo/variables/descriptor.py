@@ -38,7 +38,7 @@ class DescriptorVariable(TrueVariable):
             return self
         name = self.value.__name__
         if frame.world.on_class(obj.python_type(), name) is not self.value:
-            if not issubclass(obj.python_type(), self.value.__objclass__):
+            if not frame.world.inherits(obj.python_type(), self.value.__objclass__):
                 raise frame.ops.refused(frame, lambda value: self.value.__get__(value), obj)
             raise self.unsupported("__get__() of what its class overrides")
         found = attributes.find(frame, obj.python_type(), name)

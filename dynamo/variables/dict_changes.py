@@ -30,6 +30,12 @@ class DictChanges:
     def note(self, what: str, hash_key: Any = None, key: Variable = NONE, more: Variable = NONE) -> None:
         self.steps.append((what, hash_key, key, more))
 
+    def names(self) -> set[Any] | None:
+        """The hash keys of what came, went or has another value; None if that may be any."""
+        if any(what not in ("add", "del", "move") for what, *_ in self.steps):
+            return None
+        return {*self.stored, *(step[1] for step in self.steps)}
+
     def can_be_replayed(self, entries: dict) -> bool:
         """Whether doing the same asks no `__hash__` and `__eq__` of the program, and is not longer than filling the dict."""
         keys = [*entries, *(step[1] for step in self.steps)]

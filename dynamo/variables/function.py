@@ -428,20 +428,24 @@ class MethodVariable(TrueVariable):
 class PartialVariable(TrueVariable):
     """functools.partial."""
 
-    __slots__ = ("function", "args", "kwargs", "value")
+    __slots__ = ("function", "args", "given", "value")
 
-    def __init__(self, function: Variable, args: list[Variable], kwargs: dict[str, Variable], source=None, value=None):
+    def __init__(self, function: Variable, args: list[Variable], given: Any, source=None, value=None):
+        """`given`: the keyword arguments, or of one from outside the Variable of their dict, which may be changed."""
         super().__init__(source)
         self.value = value
         self.function = function
         self.args = args
-        self.kwargs = kwargs
+        self.given = given
+
+    def kwargs(self, frame) -> dict[str, Variable]:
+        return self.given if isinstance(self.given, dict) else {k.as_python(): v for k, v in self.given.pairs(frame)}
 
     def python_type(self):
         return functools.partial
 
     def call(self, frame, args, kwargs):
-        return self.function.call(frame, self.filled(frame, args), {**self.kwargs, **kwargs})
+        return self.function.call(frame, self.filled(frame, args), {**self.kwargs(frame), **kwargs})
 
     def filled(self, frame, args: list[Variable]) -> list[Variable]:
         """The arguments of a call: those given stand for the placeholders first."""
@@ -462,7 +466,7 @@ class PartialVariable(TrueVariable):
         if name == "args":
             return frame.values.tuple_(self.args)
         if name == "keywords":
-            return frame.values.dict_([(ConstantVariable(k), v) for k, v in self.kwargs.items()])
+            return frame.values.dict_([(ConstantVariable(k), v) for k, v in self.given.items()])
         if name == "__dict__":
             return storage_of(frame, self).as_dict(frame)
         if attributes.find(frame, functools.partial, name) is None:
@@ -490,7 +494,7 @@ class PartialVariable(TrueVariable):
 
         def make():
             args = (emit.value(self.function), *[emit.value(a) for a in self.args])
-            kwargs = tuple((k, emit.value(v)) for k, v in self.kwargs.items())
+            kwargs = tuple((k, emit.value(v)) for k, v in self.given.items())
             return outcome.Call(outcome.Const(functools.partial), args, kwargs)
 
         storage = emit.output.side_effects.storages.get(self)

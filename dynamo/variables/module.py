@@ -57,8 +57,9 @@ class ModuleObject(ObjectVariable):
             value = storage.read(frame, name)
             return value if isinstance(value, DictVariable) else None
         real = frame.world.peek(self.value, name)
-        known = frame.output.by_id.get(id(real))
-        return known if isinstance(known, DictVariable) else real
+        if isinstance(frame.output.by_id.get(id(real)), DictVariable):
+            return frame.world.wrap(real, Item(InstanceDict(self.source), name))
+        return real
 
     def getattr(self, frame, name):
         """What is stored by nn.Module is found without tracing its `__getattr__`."""
@@ -80,7 +81,7 @@ class ModuleObject(ObjectVariable):
                     return found
                 continue
             source = Item(InstanceDict(self.source), where)
-            if values and name in values:
+            if values is not None and frame.world.looks_into(self.value, self.source, where, values, name):
                 return frame.world.wrap(values[name], Item(source, name))
             if values is not None:
                 frame.output.guard(guards.LacksKey(source, name))
@@ -91,7 +92,7 @@ class ModuleObject(ObjectVariable):
         values = self.store(frame, where)
         if isinstance(values, DictVariable):
             return values.lookup(frame, ConstantVariable(name)) is not MISSING
-        if values and name in values:
+        if values is not None and frame.world.looks_into(self.value, self.source, where, values, name):
             return True
         if values is not None:
             frame.output.guard(guards.LacksKey(Item(InstanceDict(self.source), where), name))

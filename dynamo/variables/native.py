@@ -175,7 +175,7 @@ def _partial(frame, args, kwargs):
         raise raise_exception(frame, TypeError, "Placeholder cannot be passed as a keyword argument")
     flat = isinstance(inner, PartialVariable) and not any(map(is_placeholder, inner.args))
     if flat and inner.source is None:  # a partial of a partial is one of the function
-        return PartialVariable(inner.function, [*inner.args, *args[1:]], {**inner.kwargs, **kwargs})
+        return PartialVariable(inner.function, [*inner.args, *args[1:]], {**inner.given, **kwargs})
     return PartialVariable(inner, list(args[1:]), dict(kwargs))
 
 

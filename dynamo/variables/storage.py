@@ -63,6 +63,7 @@ class Storage:
         """A change is coming."""
         frame.output.side_effects.check(self.owner, self.real is not None)
         if self.real is not None:
+            frame.world.changes(self.real, self.source)
             frame.output.side_effects.dirty.setdefault(self)
 
     # ---------------------------------------------------------------------------------- names and their values
@@ -141,7 +142,7 @@ class Storage:
         """The Variable of the real `__dict__`, if the program came by it on another way."""
         if self.real is None:
             return None
-        known = frame.world.known_dict(self.real)
+        known = frame.world.known_dict(self.real, self.source)
         if known is not None:
             self.mapping = known
             self.move_changes(frame)
@@ -234,6 +235,7 @@ class ClassStorage(Storage):
         return None if value is None or value is NULL else value.realize(frame)
 
     def touch(self, frame):
+        frame.world.paths.check_class()
         super().touch(frame)
         frame.output.side_effects.classes[self.real] = self
 
@@ -258,6 +260,11 @@ class Namespace(Storage):
 
     def adopt(self, frame):
         return None
+
+    def touch(self, frame):
+        frame.world.paths.check_names(self.real, stores=True)
+        frame.world.paths.met(self.real, frame.world.identity(self.real))
+        super().touch(frame)
 
     def replay(self, emit):
         own = self.real is emit.output.root.globals

@@ -14,7 +14,7 @@ from typing import Any
 from aten.scalar.unpatched import functools
 from dynamo import guards, on_demand, trace_rules
 from dynamo.breaks import Unsupported
-from dynamo.real_objects import class_module, class_name, is_plain_key, method_of_c
+from dynamo.real_objects import behind_proxy, class_module, class_name, is_plain_key, method_of_c
 from dynamo.source import Attr, Converted, DictKey, Item, Object, Source
 from dynamo.variables import module, native_part
 from dynamo.variables.base import Variable
@@ -28,6 +28,7 @@ from dynamo.variables.lazy import Lazy
 from dynamo.variables.mapping import DictVariable
 from dynamo.variables.object import NativeMethod, ObjectVariable
 from dynamo.variables.outside_list import OutsideList
+from dynamo.variables.proxy import ProxyVariable
 from dynamo.variables.sequence import ListVariable, NamedTupleVariable, SliceVariable, TupleVariable
 from dynamo.variables.sets import SetVariable
 from dynamo.variables.symint import SymbolicVariable
@@ -227,7 +228,17 @@ def _slice(frame, value, source):
     return SliceVariable([wrap(frame, getattr(value, n), Attr(source, n)) for n in ("start", "stop", "step")], source)
 
 
-@kind(dict, collections.OrderedDict, collections.defaultdict, types.MappingProxyType)
+@kind(types.MappingProxyType)
+def _proxy(frame, value, source):
+    frame.output.guard_type(source, types.MappingProxyType)
+    behind = behind_proxy(value)
+    if TABLE.get(type(behind)) is not _dict:
+        return unknown(frame, value, source, "a proxy of a mapping of the program's own")
+    frame.world.paths.met_proxy()
+    return ProxyVariable(wrap(frame, behind, Converted(source, behind_proxy)), source)
+
+
+@kind(dict, collections.OrderedDict, collections.defaultdict)
 def _dict(frame, value, source):
     output = frame.output
     if type(value) is collections.OrderedDict and value.__dict__:
@@ -235,23 +246,24 @@ def _dict(frame, value, source):
     if type(value) is collections.OrderedDict:
         frame.world.check_order_is_known(value)
     output.guard_type(source, type(value))
-    inside = Converted(source, dict) if type(value) is types.MappingProxyType else source
     plain = are_plain(value)
     entries = {}
     if plain:
-        output.guard(guards.DictKeysAre(inside, tuple(value)))
+        output.guard(guards.DictKeysAre(source, tuple(value)))
         for k, v in value.items():
-            entries[k] = [ConstantVariable(k), Lazy(v, Item(inside, k), frame.output)]
+            entries[k] = [ConstantVariable(k), Lazy(v, Item(source, k), frame.output)]
     else:
-        output.guard(guards.LengthIs(inside, len(value)))
-        known = value.copy() if type(value) is types.MappingProxyType else value
-        stored = frame.world.stored_keys(known, inside, [wrap(frame, k, DictKey(inside, i)) for i, k in enumerate(value)])
+        output.guard(guards.LengthIs(source, len(value)))
+        stored = frame.world.stored_keys(value, source, [wrap(frame, k, DictKey(source, i)) for i, k in enumerate(value)])
         for i, ((k, v), (found, key)) in enumerate(zip(value.items(), stored)):
-            entries[found] = [key, Lazy(v, value_at(known, inside, i, found, Item(inside, k)), frame.output)]
+            entries[found] = [key, Lazy(v, value_at(value, source, i, found, Item(source, k)), frame.output)]
     default: Any = ConstantVariable(None)
     if type(value) is collections.defaultdict:  # that it has none is guarded, too
         default = wrap(frame, value.default_factory, Attr(source, "default_factory"))
-    return DictVariable(entries, type(value), default, source, value if type(value) is collections.OrderedDict else None)
+    made = DictVariable(entries, type(value), default, source, value if type(value) is collections.OrderedDict else None)
+    if output.side_effects.dirty and type(value) is dict:
+        frame.world.paths.join(frame, value, made)
+    return made
 
 
 @kind(set)
@@ -323,9 +335,9 @@ def _method(frame, value, source):
 def _partial(frame, value, source):
     frame.output.guard_type(source, functools.partial)
     args = wrap(frame, value.args, Attr(source, "args")).unpack(frame)
-    keywords = wrap(frame, value.keywords, Attr(source, "keywords")).pairs(frame)
+    keywords = wrap(frame, value.keywords, Attr(source, "keywords"))
     function = wrap(frame, value.func, Attr(source, "func"))
-    return PartialVariable(function, args, {k.as_python(): v for k, v in keywords}, source, value)
+    return PartialVariable(function, args, keywords, source, value)
 
 
 @kind(type, subclasses=True)

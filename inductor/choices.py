@@ -284,6 +284,12 @@ def keeps_extreme(x: Any, dim: int) -> bool:
     return dim < x.rank - 1 and size(x.sizes[-1], {}) >= FEWEST_COLUMNS and size(x.sizes[dim], {}) > LARGEST_WINDOW
 
 
+def overlaps(size: Any, step: Any) -> bool:
+    """Whether windows share elements: each would be computed again for every window that it is in, and an op that reads the windows
+    take a copy of all (stft of padded [87380], ten elements by steps of two: 0.5 ms instead of 2.2)."""
+    return type(size) is type(step) is int and size > step
+
+
 def least_tiled(size: int, only_moves: bool) -> int:
     """How many rows, and elements of one, a matrix of elements of `size` bytes has at least that is turned in tiles (three int64 of
     each of 80,000 pixels, moved apart: 46 us instead of 78)."""

@@ -91,8 +91,10 @@ def diagonal(graph, x, offset=0, dim1=0, dim2=1):
 
 @lowering("unfold")
 def unfold(graph, x, dimension, size, step):
-    """Windows of `size`, `step` apart, as a new last dim."""
+    """Windows of `size`, `step` apart, as a new last dim. Those that overlap are of what is in memory."""
     dim = dimension % max(x.rank, 1)
+    if choices.overlaps(size, step) and not choices.in_memory(x) and x.body.kind != "const":
+        x = graph.realize(x)
     return reindex(
         x,
         graph.sizes(graph.out),

@@ -176,3 +176,10 @@ def test_halves_that_are_chosen_are_not_rounded(parts):
     for f, rounded in ((weft.nansum, False), (lambda x: weft.where(x > 0, x, x.float() * 3).bfloat16(), True)):
         assert weft.equal(weft.compile(f)(x).nan_to_num(), f(x).nan_to_num())
         assert ("round_bfloat16" in parts["forward"][1]) == rounded
+
+
+def test_windows_that_overlap_are_of_what_is_in_memory(parts):
+    x = weft.randn(100)
+    f = lambda x: weft.stft(x, n_fft=10, return_complex=True, pad_mode="reflect")
+    weft.testing.assert_close(weft.compile(f)(x), f(x))
+    assert "i2" not in parts["forward"][1]  # no loop over frames and what is in them

@@ -45,6 +45,7 @@ MANY_SCORES, SOME_SCORES = 1 << 21, 1 << 16  # ... or of all together, where one
 LEAST_WINDOW, LARGEST_WINDOW = 9, 32  # elements
 LONG_LINE = 16  # elements
 WIDEST_STEP = 4  # from lane to lane, which whole vectors and shuffles take
+MANY_RESULTS = 512
 FEW_OPS = 3  # of a graph that has no kernel: run op by op, it loses nothing
 LEAST_SPLIT = 8192  # elements of a row of which a device reduces parts side by side ...
 LEAST_SPLIT_COLUMN = 512  # ... or of a column, ...
@@ -60,6 +61,12 @@ def may_run_eager(graph: Any) -> bool:
     """Whether a graph for which no kernel is generated is best left to eager. The ops are the same; a Program around them adds
     a call, and its backward is recorded in smaller ops (`chunk` backward: 400 us instead of 56; `linalg` ops 10 %)."""
     return few_ops(graph) and all(n.meta.get(mode) is None for n in graph.nodes for mode in MODES)
+
+
+def fills_many(graph: Any, results: int) -> bool:
+    """Whether a graph of few ops makes so many new tensors that handing them out is what takes time; a kernel that fills each of
+    them takes minutes to compile (unbind_copy of [14560])."""
+    return results >= MANY_RESULTS and may_run_eager(graph)
 
 
 def only_fills(steps: Sequence[Any]) -> bool:

@@ -183,3 +183,11 @@ def test_windows_that_overlap_are_of_what_is_in_memory(parts):
     f = lambda x: weft.stft(x, n_fft=10, return_complex=True, pad_mode="reflect")
     weft.testing.assert_close(weft.compile(f)(x), f(x))
     assert "i2" not in parts["forward"][1]  # no loop over frames and what is in them
+
+
+def test_a_graph_that_fills_many_tensors_stays_with_eager(parts):
+    x = weft.arange(600.0)
+    for n, kernels in ((600, False), (100, True)):
+        parts.clear()
+        got = weft.compile(lambda x, n=n: weft.unbind_copy(x[:n]))(x)
+        assert len(got) == n and got[7].item() == 7 and ("forward" in parts) == kernels

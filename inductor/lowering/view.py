@@ -91,9 +91,9 @@ def diagonal(graph, x, offset=0, dim1=0, dim2=1):
 
 @lowering("unfold")
 def unfold(graph, x, dimension, size, step):
-    """Windows of `size`, `step` apart, as a new last dim. Those that overlap are of what is in memory."""
+    """Windows of `size`, `step` apart, as a new last dim."""
     dim = dimension % max(x.rank, 1)
-    if choices.overlaps(size, step) and not choices.in_memory(x) and x.body.kind != "const":
+    if choices.stores_windowed(x.body, size, step):
         x = graph.realize(x)
     return reindex(
         x,

@@ -61,6 +61,7 @@ class _Hearers(dict[CodeType, Hearer]):
 # By the code of a function of ours that may stand among the callers of an op that warns: (its frame, text, category, once) →
 # whether it deals with the warning. Capture has it told by the captured program, whose lines are none of the callers'.
 hearers = _Hearers()
+HEARER = "__hears_warnings__"  # the same, as a global of code that is generated
 
 
 def warn_caller(text: str, category: type[Warning] = UserWarning, once: bool = False) -> None:
@@ -71,6 +72,7 @@ def warn_caller(text: str, category: type[Warning] = UserWarning, once: bool = F
     while frame.f_back is not None and is_ours(frame.f_globals, frame.f_code):
         code = frame.f_code
         hearer = hearers.get(code) if code.co_name in hearers.names else None  # (the hash of code reads all of it)
+        hearer = hearer or frame.f_globals.get(HEARER)
         if hearer is not None and hearer(frame, text, category, once):
             return
         frame, level = frame.f_back, level + 1

@@ -28,6 +28,10 @@ def direct_result(recipe: Any, register: Callable[[Any], int] | None = None) -> 
     if isinstance(recipe, o.Build) and recipe.kind in ("tuple", "list"):
         items = [direct_result(i, register) for i in recipe.items]
         return None if None in items else (recipe.kind, tuple(items))
+    if _is_named_tuple(recipe):
+        cls, values = recipe.args
+        items = [direct_result(i, register) for i in values.items]
+        return None if None in items else ("named", (cls.value, tuple(items)))
     if isinstance(recipe, o.Build) and recipe.kind == "dict":
         keys, values = recipe.items[::2], recipe.items[1::2]
         if not all(isinstance(k, o.Const) for k in keys):
@@ -37,10 +41,17 @@ def direct_result(recipe: Any, register: Callable[[Any], int] | None = None) -> 
     return None
 
 
+def _is_named_tuple(recipe: Any) -> bool:
+    """Whether a recipe is `tuple.__new__(cls, (…))`: the named results of ops, and whatever `namedtuple` made the class of."""
+    return isinstance(recipe, o.Call) and isinstance(recipe.function, o.Const) and recipe.function.value is tuple.__new__
+
+
 def loaded_sources(recipe: Any) -> list:
     """The sources that a direct result reads."""
     if isinstance(recipe, o.Load):
         return [recipe.source]
+    if _is_named_tuple(recipe):
+        return loaded_sources(recipe.args[1])
     if isinstance(recipe, o.Build):
         return [s for item in recipe.items for s in loaded_sources(item)]
     return []

@@ -45,6 +45,7 @@ MANY_SCORES, SOME_SCORES = 1 << 21, 1 << 16  # ... or of all together, where one
 LEAST_WINDOW, LARGEST_WINDOW = 9, 32  # elements
 LONG_LINE = 16  # elements
 WIDEST_STEP = 4  # from lane to lane, which whole vectors and shuffles take
+MANY_RESULTS = 512
 FEW_OPS = 3  # of a graph that has no kernel: run op by op, it loses nothing
 LEAST_SPLIT = 8192  # elements of a row of which a device reduces parts side by side ...
 LEAST_SPLIT_COLUMN = 512  # ... or of a column, ...
@@ -60,6 +61,12 @@ def may_run_eager(graph: Any) -> bool:
     """Whether a graph for which no kernel is generated is best left to eager. The ops are the same; a Program around them adds
     a call, and its backward is recorded in smaller ops (`chunk` backward: 400 us instead of 56; `linalg` ops 10 %)."""
     return few_ops(graph) and all(n.meta.get(mode) is None for n in graph.nodes for mode in MODES)
+
+
+def fills_many(graph: Any, results: int) -> bool:
+    """Whether a graph of few ops makes so many new tensors that handing them out is what takes time; a kernel that fills each of
+    them takes minutes to compile (unbind_copy of [14560])."""
+    return results >= MANY_RESULTS and may_run_eager(graph)
 
 
 def only_fills(steps: Sequence[Any]) -> bool:
@@ -210,8 +217,9 @@ def fills_and_writes(size: Expr) -> bool:
 
 def writes_diagonal(sizes: Sequence[Expr], diagonal: Sequence[Expr]) -> bool:
     """Whether a result that nothing is computed of is copied, and its diagonal written behind that, rather than each element asked
-    whether it lies on it: short diagonals (diag_embed of bfloat16 [175,105]: 53 us instead of 117)."""
-    return size(prod_(diagonal), {}) * LONG_LINE <= size(prod_(sizes), {})
+    whether it lies on it: a diagonal of fewer elements than the rest (diag_embed of bfloat16 [175,105]: 53 us instead of 117, of
+    float32 [17475,5]: 43 instead of 104)."""
+    return size(prod_(diagonal), {}) * 2 <= size(prod_(sizes), {})
 
 
 def unrolls_extreme(sizes: tuple[Expr, ...], dims: tuple[int, ...], loads: list[Node]) -> bool:
@@ -245,17 +253,35 @@ def keeps_attention(heads: Sequence[Any], queries: Any, keys: Any) -> bool:
     return head >= LARGE_SCORES or (head >= SOME_SCORES and prod(sizes) >= MANY_SCORES)
 
 
+def in_memory(x: Any) -> bool:
+    """Whether a value is elements of a buffer at places known beforehand."""
+    return x.buffer_load is not None and not x.body.args
+
+
 def keeps_selection(x: Any, dim: int, index: Any) -> bool:
     """Whether elements along the last dim at places that data or floats say (of a resizing) are taken by the kernel, of what is in
     memory: it checks a place once, not at every row (nearest-exact, [44,66,88] to 132: 0.17 ms instead of 0.28)."""
-    in_memory = x.buffer_load is not None and not x.body.args
-    return in_memory and x.rank > 1 and dim % x.rank == x.rank - 1 and index.body.kind != "index"
+    return in_memory(x) and x.rank > 1 and dim % x.rank == x.rank - 1 and index.body.kind != "index"
 
 
 def keeps_addition(x: Any, dim: int, index: Any, source: Any) -> bool:
     """Whether elements are added along the last dim by the kernel, of what is in memory: lanes would each look for their own place
     (five of a row to four, [21844,3,5]: 0.6 ms instead of 1.6; 512 of a row to 300: 0.24 instead of 0.35)."""
-    return x.rank > 1 and dim % x.rank == x.rank - 1 and source.buffer_load is not None and not source.body.args
+    return x.rank > 1 and dim % x.rank == x.rank - 1 and in_memory(source)
+
+
+def keeps_places(x: Any, dim: int, index: Any, source: Any) -> bool:
+    """Whether elements are added at places of their own by the kernel: along the last dim, of what is in memory. It takes one after
+    the other, lanes are taken apart for that (131070 int64 to 1000: 59 us instead of 103; float32: 64 instead of 81). Halves are
+    added in float32 by loops and rounded once."""
+    return in_memory(index) and in_memory(source) and x.rank > 0 and dim % x.rank == x.rank - 1 and x.dtype not in HALF
+
+
+def adds_by_op(name: str, args: list, final: bool) -> bool:
+    """Whether `index_add` or `scatter_add` is the op: it adds into what is computed for it, or into a copy of what is in memory."""
+    if name == "index_add" and final and keeps_addition(*args):
+        return True
+    return (name == "scatter_add" or args[0].rank == 1) and keeps_places(*args)
 
 
 def keeps_extreme(x: Any, dim: int) -> bool:
@@ -263,6 +289,15 @@ def keeps_extreme(x: Any, dim: int) -> bool:
     looked for once the extremes are known (of [512,512] along dim 0: 28 us instead of 64). Few columns leave its lanes empty."""
     dim = int(dim) % max(x.rank, 1)
     return dim < x.rank - 1 and size(x.sizes[-1], {}) >= FEWEST_COLUMNS and size(x.sizes[dim], {}) > LARGEST_WINDOW
+
+
+def stores_windowed(body: Node, size: Any, step: Any) -> bool:
+    """Whether what windows are taken of is stored first: of windows that overlap each element would be computed for every one that
+    it is in, where it is joined of parts (reflected at the ends; zeros around are asked for at once) or takes long. An op then
+    reads it as it lies (stft of [262100], ten elements by steps of two: the windows 60 us instead of 690)."""
+    if type(size) is not int or type(step) is not int or size <= step:
+        return False
+    return sum(n.kind == "masked" for n in walk([body])) > 1 or expensive(body)
 
 
 def least_tiled(size: int, only_moves: bool) -> int:
@@ -281,7 +316,7 @@ MOVES = ("flip", "roll", "gather", "tril", "triu")
 STOPS = ("any", "all")  # eager stops at the first element that decides
 WIDEST_ATTENTION = 128  # numbers of a query, key or value on a device: blocks of more do not fit the registers
 EXTREMES = ("max_dim", "min_dim")
-KEPT = ("argmax", "argmin", "cat", "cumprod", "index_add", "index_select", *EXTREMES, *MOVES, *STOPS)
+KEPT = ("argmax", "argmin", "cat", "cumprod", "index_add", "index_select", "scatter_add", *EXTREMES, *MOVES, *STOPS)
 
 
 def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool, few: bool) -> bool:
@@ -294,10 +329,10 @@ def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool, few: b
     there much beside it."""
     if name == "index_select":
         return final and keeps_selection(*args)
-    if name == "index_add":
-        return final and keeps_addition(*args)
+    if name in ("index_add", "scatter_add"):
+        return in_memory(args[0]) and adds_by_op(name, args, final)
     operands = [v for a in args for v in (a if isinstance(a, list) else [a]) if hasattr(v, "buffer_load")]
-    if not all(v.buffer_load is not None and not v.body.args for v in operands):
+    if not all(map(in_memory, operands)):
         return False
     if name == "cat":
         rest = prod_(sizes[args[1] % len(sizes) :]) if len(args) > 1 and sizes else prod_(sizes)

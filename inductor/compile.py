@@ -82,7 +82,7 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
         return _eager(gm, _new_guards(gm, n_guards))
     graphs = aot.graphs(gm, example_inputs, decompositions())
     _log("graph", graphs)
-    if graphs.refused:
+    if graphs.refused or choices.fills_many(gm.graph, graphs.n_fresh):
         return _eager(gm, _new_guards(gm, n_guards))
     if not _native_joint(graphs):
         if _views_alone(graphs) and choices.may_run_eager(gm.graph):

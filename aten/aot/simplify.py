@@ -7,7 +7,7 @@ from typing import Any
 
 from aten.fx.emit import emit
 from aten.fx.graph import Graph
-from aten.fx.node import Node
+from aten.fx.node import Node, is_final
 from aten.fx.targets import is_op
 from aten.meta import known_equal
 from aten.op import registry
@@ -18,9 +18,12 @@ def _is(node: Any, name: str) -> bool:
 
 
 def _insert(graph: Graph, before: Node, name: str, *args: Any) -> Node:
-    """A call of an op on core arguments in front of `before`, with its line."""
+    """A call of an op on core arguments in front of `before`, with its line and its part of the graph."""
     with graph.inserting_before(before):
-        return emit(graph, name, *args, line=before.meta.get("line"))
+        node = emit(graph, name, *args, line=before.meta.get("line"))
+    if "derived" in before.meta:
+        node.meta["derived"] = before.meta["derived"]
+    return node
 
 
 def _replace(graph: Graph, node: Node, new: Node) -> None:
@@ -106,7 +109,8 @@ def scatter_to_where(graph: Graph) -> bool:
     """zeros.scatter_add(dim, index, src) → where(index == arange(n), src, 0) where index has size 1 along dim.
 
     Each element then receives at most one addend, and the whole is pointwise. The gradient of a gather of one element a
-    row, as in a cross entropy, is such a scatter.
+    row, as in a cross entropy, is such a scatter. One that is a result is `scatter`: nothing is computed of it, so that all but
+    one element of a row need only be filled (nll_loss of [418,627] and its gradient: 28 us instead of 57).
     """
     changed = False
     for node in graph.nodes:
@@ -122,6 +126,10 @@ def scatter_to_where(graph: Graph) -> bool:
             continue
         if not all(map(known_equal, src.meta["val"].sizes, at)):
             continue
+        changed = True
+        if is_final(node):
+            _replace(graph, node, _insert(graph, node, "scatter", node.args[0], dim, index, src))
+            continue
         arange = registry["arange"]
         device = {"device": node.meta["val"].device}
         args = arange.normal_fn(*arange.schema.bind((sizes[dim],), device, "arange"))
@@ -129,7 +137,6 @@ def scatter_to_where(graph: Graph) -> bool:
         for _ in range(len(sizes) - 1 - dim):
             places = _insert(graph, node, "unsqueeze", places, places.meta["val"].ndim)
         _replace(graph, node, _insert(graph, node, "where", _insert(graph, node, "eq", index, places), src, 0))
-        changed = True
     return changed
 
 

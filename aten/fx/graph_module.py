@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import linecache
+import operator
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ class Generated:
     def compile(self) -> Callable:
         name = f"<weft graph {next(_numbers)}>"
         linecache.cache[name] = (len(self.code), None, self.code.splitlines(True), name)
-        scope = dict(self.scope)
+        scope = {**self.scope, errors.HEARER: _told}
         exec(compile(self.code, name, "exec"), scope)
         self.forward = forward = scope["forward"]
         return forward
@@ -180,6 +181,7 @@ class GraphModule:
         return run(self, *inputs, **named) if named else run(self, *inputs)
 
     def _function(self) -> Callable:
+        """The generated `forward`, whose first argument is this module."""
         generated = self._generated or self.generated()
         return generated.forward or generated.compile()
 
@@ -273,6 +275,8 @@ class _Text:
             return printer.attribute_text(node.target)
         if node.op == "call_method":
             return f"{parts[0]}.{node.target}({', '.join(parts[1:])})"
+        if node.target is operator.getitem and type(node.args[0]) is Node and not node.kwargs:
+            return f"{parts[0]}[{parts[1]}]"
         if node.op == "call_module":
             return f"{printer.attribute_text(node.target)}({', '.join(parts)})"
         return f"{self.constant(node.target, getattr(node.target, '__name__', 'function'))}({', '.join(parts)})"

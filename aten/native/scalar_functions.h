@@ -182,7 +182,9 @@ template <class V> W_INLINE V w_truncdiv(V a, const w_divisor<V> &d) {
   return d.d > 0 ? q : -q;
 }
 template <class V> W_INLINE V w_fmod(V a, const w_divisor<V> &d) {
-  return d.fast ? a - w_truncdiv(a, d) * w_splat<V>(d.d) : w_fmod(a, w_splat<V>(d.d));
+  if (__builtin_expect(!d.fast, 0)) return w_fmod(a, w_splat<V>(d.d));
+  const V rest = a - w_floored(a, d) * w_splat<V>(d.size);
+  return (a < 0) & (rest != 0) ? rest - w_splat<V>(d.size) : rest; // of the sign of `a`
 }
 template <class V> W_INLINE V w_ipow(V a, V b) {  // a negative power is 0, but of 1 and -1
   typedef w_elem<V> T;

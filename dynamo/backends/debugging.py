@@ -9,17 +9,19 @@ from collections.abc import Callable
 from typing import Any
 
 from aten import _native
+from aten.fx.graph_module import RUNS_AS_IT_IS
 from aten.fx.interpreter import Interpreter
 from aten.fx.node import Node
 from aten.op import Op
+from dynamo import _eval_frame
 from dynamo.backends.common import as_it_is, asserting
 from dynamo.backends.registry import register_backend
 from dynamo.exc import TorchDynamoException
 
 
 def eager(gm: Any, example_inputs: list) -> Callable:
-    """The captured graph itself."""
-    return gm.forward
+    """The captured graph itself; called often, the Python that it is written as."""
+    return _eval_frame.GraphCall(gm, gm.forward, gm._function, RUNS_AS_IT_IS)
 
 
 def eager_noexcept(gm: Any, example_inputs: list) -> Callable:

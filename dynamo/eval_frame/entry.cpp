@@ -234,19 +234,22 @@ static PyObject *make_result(const Result &r, PyObject *outputs, PyObject *const
   case R_CONST: return Py_NewRef(r.obj);
   case R_REG: return Py_NewRef(regs[r.index]);
   case R_TUPLE:
+  case R_NAMED:
   case R_LIST: {
     Py_ssize_t n = (Py_ssize_t)r.items.size();
-    PyObject *seq = r.kind == R_TUPLE ? PyTuple_New(n) : PyList_New(n);
+    PyObject *seq = r.kind == R_TUPLE   ? PyTuple_New(n)
+                    : r.kind == R_NAMED ? ((PyTypeObject *)r.obj)->tp_alloc((PyTypeObject *)r.obj, n) // as tuple.__new__
+                                        : PyList_New(n);
     for (Py_ssize_t i = 0; seq && i < n; i++) {
       PyObject *v = make_result(r.items[(size_t)i], outputs, regs);
       if (!v) {
         Py_DECREF(seq);
         return NULL;
       }
-      if (r.kind == R_TUPLE)
-        PyTuple_SET_ITEM(seq, i, v);
-      else
+      if (r.kind == R_LIST)
         PyList_SET_ITEM(seq, i, v);
+      else
+        PyTuple_SET_ITEM(seq, i, v);
     }
     return seq;
   }
@@ -328,6 +331,15 @@ static bool read_result(PyObject *spec, Result &out, int n_regs) {
     if (!PyArg_ParseTuple(value, "O!O!", &PyTuple_Type, &keys, &PyTuple_Type, &items)) return false;
     out.kind = R_DICT;
     out.obj = Py_NewRef(keys);
+  } else if (k == "named") {
+    PyObject *cls;
+    if (!PyArg_ParseTuple(value, "O!O!", &PyType_Type, &cls, &PyTuple_Type, &items)) return false;
+    if (!PyType_IsSubtype((PyTypeObject *)cls, &PyTuple_Type)) {
+      PyErr_Format(PyExc_TypeError, "a class of tuples, not %R", cls);
+      return false;
+    }
+    out.kind = R_NAMED;
+    out.obj = Py_NewRef(cls);
   } else {
     out.kind = k == "list" ? R_LIST : R_TUPLE;
   }

@@ -6,11 +6,11 @@
 #include <vector>
 
 // How a direct entry makes its result from the graph's outputs: a tree.
-enum ResultKind : uint8_t { R_OUTPUT, R_CONST, R_REG, R_TUPLE, R_LIST, R_DICT };
+enum ResultKind : uint8_t { R_OUTPUT, R_CONST, R_REG, R_TUPLE, R_NAMED, R_LIST, R_DICT };
 struct Result {
   ResultKind kind;
   int64_t index;              // output or register
-  PyObject *obj;              // owned: constant, or tuple of dictionary keys
+  PyObject *obj;              // owned: constant, class of a named tuple, or tuple of dictionary keys
   std::vector<Result> items;
 };
 
@@ -95,6 +95,7 @@ bool compiled_function_ready(PyObject *module);
 bool instructions_ready(PyObject *module);
 bool encode_ready(PyObject *module);
 bool hashed_ready(PyObject *module);
+bool graph_call_ready(PyObject *module);
 
 extern PyObject *compiler;      // owned: dynamo.convert_frame, or NULL
 extern PyObject *check_failed;  // owned: exception class that asks for a rerun in eager, or NULL

@@ -102,7 +102,8 @@ PyMODINIT_FUNC PyInit__eval_frame(void) {
   if (!module) return NULL;
   weft = weft_import_api();
   if (!weft || !dict_tags_ready() || !guard_program_ready(module) || !shape_program_ready(module) || !entry_ready(module) ||
-      !hook_ready(module) || !compiled_function_ready(module) || !instructions_ready(module) || !encode_ready(module) || !hashed_ready(module)) {
+      !hook_ready(module) || !compiled_function_ready(module) || !instructions_ready(module) || !encode_ready(module) || !hashed_ready(module) ||
+      !graph_call_ready(module)) {
     Py_DECREF(module);
     return NULL;
   }

@@ -10,7 +10,7 @@ leads to a jump (the nearest pixel of a place that lies between two).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ def in_half(value: Any) -> Any:
     """A value as elements of its dtype, if that is a half type; anything else as it is."""
     if isinstance(value, list):
         return [in_half(v) for v in value]
-    if not isinstance(value, Value) or value.dtype not in HALF or _is_half(value.body, value.dtype):
+    if not isinstance(value, Value) or value.dtype not in HALF or is_half(value.body, value.dtype):
         return value
     if value.body.kind == "const":
         return Value(value.sizes, value.dtype, const(as_half(value.body.value, value.dtype), value.body.dtype))
@@ -140,17 +140,18 @@ _JUMPS = frozenset("floor ceil round trunc frac sign sgn heaviside floor_divide 
 _KEEP = frozenset(("neg", "abs", "maximum", "minimum", "fmax", "fmin", "relu", "copysign"))
 
 
-def _is_half(n: Node, dtype: str) -> bool:
-    """Whether every value of the node is one of the half type."""
+def is_half(n: Node, dtype: str, loads: Callable[[Node], bool] = lambda n: True) -> bool:
+    """Whether every value of the node is one of the half type, as are those `loads` says it of (all: of buffers of that dtype,
+    as what is cast has been rounded)."""
     if n.kind == "load":
-        return True  # of a buffer of that dtype: what is cast has been rounded
+        return loads(n)
     if n.kind == "const":
-        return as_half(n.value, dtype) == n.value or n.value != n.value
+        return n.value in (-1, 0, 1) or n.value != n.value or as_half(n.value, dtype) == n.value
     if n.kind == "masked" or (n.kind == "call" and n.name == "where"):
-        return all(_is_half(a, dtype) for a in n.args[-2:])
+        return all(is_half(a, dtype, loads) for a in n.args[-2:])
     if n.kind == "call" and n.name in _KEEP:
-        return all(_is_half(a, dtype) for a in n.args)
+        return all(is_half(a, dtype, loads) for a in n.args)
     return n.kind == "call" and n.name == "round_" + dtype
 
 
-__all__ = ["VIEWS", "as_half", "before_jumps", "decides", "dense_symbols", "in_half", "lowers", "stored_for_steps"]
+__all__ = ["VIEWS", "as_half", "before_jumps", "decides", "dense_symbols", "in_half", "is_half", "lowers", "stored_for_steps"]

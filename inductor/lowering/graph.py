@@ -420,8 +420,6 @@ class GraphLowering:
         """Whether the op is better run as it is."""
         if n.target.name not in choices.KEPT or self.device != "cpu":
             return False
-        if n.target.name in choices.EXTREMES and any(a.meta["val"].requires_grad for a in n.all_input_nodes):
-            return False  # a forward without a kernel would run eager, with a backward by ops
         several = isinstance(self.out, (tuple, list))
         final = all(map(is_final, n.users)) if several else is_final(n)
         sizes = self.sizes(self.out[0] if several else self.out)

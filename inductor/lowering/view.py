@@ -93,6 +93,8 @@ def diagonal(graph, x, offset=0, dim1=0, dim2=1):
 def unfold(graph, x, dimension, size, step):
     """Windows of `size`, `step` apart, as a new last dim."""
     dim = dimension % max(x.rank, 1)
+    if choices.stores_windowed(x.body, size, step):
+        x = graph.realize(x)
     return reindex(
         x,
         graph.sizes(graph.out),

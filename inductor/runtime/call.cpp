@@ -62,6 +62,7 @@ static bool may_adopt(const WeftTensor *t, const int64_t *strides, int n) {
 // Puts what an op has returned into its buffer: the tensor itself where that is possible, so that a step costs no more than
 // the op does, else a copy. Steals.
 static bool place(Call &call, int32_t i, PyObject *tensor) {
+  if (tensor == (PyObject *)call.tensors[i]) return Py_DECREF(tensor), true; // an op that writes into the buffer
   const Buffer &b = call.program->plan->buffers[i];
   int64_t scratch[2 * WEFT_MAX_NDIM];
   const int64_t *dims = resolve(call, b.layout, scratch);

@@ -60,7 +60,10 @@ def _pairs(step: Kernel | Extern, buffers: dict[str, Buffer]) -> Iterator[tuple[
     if not _of_loops(step):
         return
     assert isinstance(step, Kernel)
-    touched = [pair for nest in step.body for pair in accesses(nest)]
+    touched: dict[str, list] = {}  # by buffer, where
+    for nest in step.body:
+        for name, index in accesses(nest):
+            touched.setdefault(name, []).append(index)
     for nest in step.body:
         stores = [x for x in nest.statements if isinstance(x, Store)]
         if nest.reduced or len(nest.stages) > 1 or len(stores) != len(nest.statements):
@@ -68,9 +71,11 @@ def _pairs(step: Kernel | Extern, buffers: dict[str, Buffer]) -> Iterator[tuple[
         own = accesses(nest)
         for x in stores:
             for n in loads([x.value]):
-                both = [(name, index) for name, index in touched if name in (n.buffer, x.buffer)]
-                alone = len(both) == sum(name in (n.buffer, x.buffer) for name, _ in own) and all(i is x.index for _, i in both)
-                if alone and sum(y.buffer == x.buffer for y in stores) == 1 and _alike(buffers[n.buffer], buffers[x.buffer]):
+                if not _alike(buffers[n.buffer], buffers[x.buffer]):
+                    continue
+                both = [index for name in {n.buffer, x.buffer} for index in touched.get(name, ())]
+                alone = len(both) == sum(name in (n.buffer, x.buffer) for name, _ in own) and all(i is x.index for i in both)
+                if alone and sum(y.buffer == x.buffer for y in stores) == 1:
                     yield n.buffer, x.buffer
 
 

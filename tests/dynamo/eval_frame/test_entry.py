@@ -2,10 +2,12 @@
 
 import gc
 import sys
+import warnings
 import weakref
 
 import pytest
 
+import weft
 from dynamo import _eval_frame
 from dynamo._eval_frame import CompiledFunction
 from dynamo.eval_frame import Config
@@ -33,6 +35,53 @@ def test_a_direct_entry_calls_the_graph_without_a_frame(toy):
     for _ in range(3):
         assert g(3, 4) == {"x": 6, "rest": [8, None, 3]}
         assert g(3, b=4) == {"x": 6, "rest": [8, None, 3]}  # through the hook: the frame ends with the result
+
+
+def test_named_results_need_no_new_code():
+    def f(x):
+        return weft.sort(x)
+
+    compiled = weft.compile(f)
+    x = weft.tensor([3.0, 1.0, 2.0])
+    for _ in range(3):
+        found = compiled(x)
+    assert type(found) is weft.return_types.sort and found.indices.tolist() == [1, 2, 0]
+    (made,) = _eval_frame.entries(f.__code__)
+    assert made.code is None
+    with pytest.raises(TypeError, match="class of tuples"):
+        _eval_frame.Entry(CONFIG, made.guards, inputs=(), result=("named", (list, ())))
+
+
+def test_a_graph_that_runs_op_by_op_is_called_as_the_python_that_it_is():
+    def f(x):
+        return weft.sort(x)
+
+    compiled = weft.compile(f)
+    for _ in range(12):
+        compiled(weft.rand(4))
+    (made,) = _eval_frame.entries(f.__code__)
+    assert type(made.graph) is _eval_frame.GraphCall
+    assert made.graph.function is made.graph.__self__._function()
+    calls = []
+    graph = _eval_frame.GraphCall("m", lambda *inputs: calls.append(inputs), lambda: lambda *all: calls.append(all), 2)
+    for k in range(4):
+        graph(k)
+    assert calls == [(0,), (1,), ("m", 2), ("m", 3)]
+
+
+def test_a_graph_that_runs_op_by_op_warns_as_often_as_plain_code():
+    def f(x):
+        return weft.where(x, 1.0, 2.0)
+
+    compiled, x = weft.compile(f, backend="eager"), weft.ones(3, dtype=weft.uint8)
+    for _ in range(12):
+        with warnings.catch_warnings(record=True) as of_eager:
+            warnings.simplefilter("always")
+            f(x)
+        with warnings.catch_warnings(record=True) as of_compiled:
+            warnings.simplefilter("always")
+            compiled(x)
+        assert len(of_compiled) == len(of_eager) == 1
 
 
 def test_guards_choose_among_entries(toy):

@@ -4,6 +4,9 @@ import pytest
 
 import inductor
 import weft
+from inductor import compile as pipeline
+from inductor.lowering import graph as graph_lowering
+from inductor.lowering import indexing
 from inductor.lowering.graph import GraphLowering
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -19,19 +22,21 @@ def steps(monkeypatch):
 def test_extremes_of_columns(steps):
     x = weft.randn(40, 33)
     x[3, 5], x[7, 5] = weft.nan, 9.0
-    for f in (lambda x: weft.max(x, 0), lambda x: weft.min(x, 0, keepdim=True)):
+    recorded = x.clone().requires_grad_()
+    for f, t in ((lambda x: weft.max(x, 0), x), (lambda x: weft.min(x, 0, keepdim=True), x), (lambda x: weft.max(x, 0), recorded)):
         steps.clear()
-        for got, want in zip(weft.compile(f, fullgraph=True)(x), f(x)):
+        for got, want in zip(weft.compile(f, fullgraph=True)(t), f(t)):
             assert weft.equal(weft.nan_to_num(got), weft.nan_to_num(want)) and got.shape == want.shape
         assert len(steps) == 1
+    found = [weft.autograd.grad(g(recorded)[0].nansum(), recorded)[0] for g in (f, weft.compile(f))]
+    assert weft.equal(*found)
 
 
 def test_extremes_that_are_loops(steps):
     x = weft.randn(40, 40)
-    recorded = x.clone().requires_grad_()
     for f, t in (
         (lambda x: weft.max(x, 1), x), (lambda x: weft.max(x * 2, 0), x), (lambda x: weft.max(x[:, :5], 0), x),
-        (lambda x: weft.max(x[:9], 0), x), (lambda x: weft.max(x, 0), recorded),
+        (lambda x: weft.max(x[:9], 0), x),
     ):  # fmt: skip
         for got, want in zip(weft.compile(f, fullgraph=True)(t), f(t)):
             assert weft.equal(got, want)
@@ -99,3 +104,90 @@ def test_one_element_of_short_lines_is_written(dtype):
     assert weft.equal(weft.compile(f, fullgraph=True)(x, i), f(x, i))
     with pytest.raises(RuntimeError):
         weft.compile(f, fullgraph=True)(x, i + 3)
+
+
+@pytest.fixture
+def externals(monkeypatch):
+    """The ops that are steps of what is compiled, with those that write into a buffer of a kernel's."""
+    names = []
+    for module in (graph_lowering, indexing):
+        made = module.External
+        monkeypatch.setattr(module, "External", lambda op, *rest, made=made, **more: names.append(op) or made(op, *rest, **more))
+    return names
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    """(The text of a core graph, and of what it was lowered to), by name."""
+    found, started, lowered = {}, pipeline.start, pipeline.lower
+    last = []
+    monkeypatch.setattr(pipeline, "lower", lambda *args: last.append(lowered(*args)) or last[-1])
+
+    def start(part, *rest, **more):
+        unit = started(part, *rest, **more)
+        found[part.name] = str(part.graph), str(last[-1].operations)
+        return unit
+
+    monkeypatch.setattr(pipeline, "start", start)
+    return found
+
+
+@pytest.mark.parametrize("dtype", [weft.int64, weft.float32, weft.bfloat16])
+def test_elements_with_places_of_their_own_are_added_by_the_op(externals, dtype):
+    i, s = weft.randint(0, 9, (4, 30)), weft.arange(120).reshape(4, 30).to(dtype)
+    x = weft.ones(4, 9, dtype=dtype)
+    functions = {
+        "scatter_add": lambda x, i, s: x.scatter_add(1, i, s),
+        "scatter_add_": lambda x, i, s: weft.zeros(4, 9, dtype=s.dtype).scatter_add(1, i, s) * 2,
+        "index_add": lambda x, i, s: x[0].index_add(0, i[0], s[0]),
+        "index_add_": lambda x, i, s: (x[0] + 1).index_add(0, i[0], s[0]),
+        "": lambda x, i, s: x.scatter_add(0, i[:, :9] % 4, s[:, :9]),
+    }
+    for name, f in functions.items():
+        externals.clear()
+        weft.testing.assert_close(weft.compile(f, fullgraph=True)(x, i, s), f(x, i, s))
+        assert externals == ([name] if name and dtype is not weft.bfloat16 else [])
+
+
+def test_what_the_gradient_of_a_selection_adds_to_is_not_copied(externals):
+    def f(x):
+        return weft.nn.functional.interpolate(x, size=(3,), mode="nearest")
+
+    x = weft.randn(4, 6, 40, requires_grad=True)
+    (want,) = weft.autograd.grad(f(x).square().sum(), x)
+    externals.clear()
+    (got,) = weft.autograd.grad(weft.compile(f)(x).square().sum(), x)
+    weft.testing.assert_close(got, want)
+    assert externals == ["index_select", "index_add_"]
+
+
+def test_the_gradient_of_one_element_a_row_is_filled_and_written_where_it_is_a_result(parts):
+    f = weft.nn.functional.nll_loss
+    x, labels = weft.randn(5, 40, requires_grad=True), weft.randint(0, 40, (5,))
+    for g, scattered in ((f, True), (lambda x, t: f(x.log_softmax(1), t), False)):
+        (want,) = weft.autograd.grad(g(x, labels), x)
+        (got,) = weft.autograd.grad(weft.compile(g)(x, labels), x)
+        weft.testing.assert_close(got, want)
+        assert ("scatter(" in parts["backward"][0]) == scattered
+
+
+def test_halves_that_are_chosen_are_not_rounded(parts):
+    x = weft.tensor([1.5, weft.nan, 2.25, -3.0]).bfloat16()
+    for f, rounded in ((weft.nansum, False), (lambda x: weft.where(x > 0, x, x.float() * 3).bfloat16(), True)):
+        assert weft.equal(weft.compile(f)(x).nan_to_num(), f(x).nan_to_num())
+        assert ("round_bfloat16" in parts["forward"][1]) == rounded
+
+
+def test_windows_that_overlap_are_of_what_is_in_memory(parts):
+    x = weft.randn(100)
+    f = lambda x: weft.stft(x, n_fft=10, return_complex=True, pad_mode="reflect")
+    weft.testing.assert_close(weft.compile(f)(x), f(x))
+    assert "i2" not in parts["forward"][1]  # no loop over frames and what is in them
+
+
+def test_a_graph_that_fills_many_tensors_stays_with_eager(parts):
+    x = weft.arange(600.0)
+    for n, kernels in ((600, False), (100, True)):
+        parts.clear()
+        got = weft.compile(lambda x, n=n: weft.unbind_copy(x[:n]))(x)
+        assert len(got) == n and got[7].item() == 7 and ("forward" in parts) == kernels

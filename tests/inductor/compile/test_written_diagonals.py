@@ -43,6 +43,7 @@ def test_what_is_computed_of_a_diagonal_matrix_is_one_loop():
     x, y = weft.randn(40), weft.randn(40, 40)
     assert kernels(lambda x, y: weft.diag_embed(x) + y, x, y) == 1
     assert kernels(lambda x: weft.diag_embed(x.exp()), x) == 2
+    assert kernels(lambda x: weft.diag_embed(x), weft.randn(300, 5)) == 2
 
 
 def test_a_diagonal_of_an_input_is_written_into_it():

@@ -92,7 +92,8 @@ def _uses_symbols(graphs: AotGraphs) -> bool:
 
 def regenerate(view: ViewOf | OutputView, base: Tensor, symbols: dict) -> Tensor:
     """The view again, of the real base, by the ops it was made with."""
-    before = _native.set_grad_enabled(_native.is_grad_enabled() and view.requires_grad)
+    recorded = view.requires_grad or not base.requires_grad  # (of what has no history, it may be written with one)
+    before = _native.set_grad_enabled(recorded and _native.is_grad_enabled())
     try:
         out = base
         for op, args in view.chain:

@@ -11,6 +11,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
+from aten.later import later
 from aten.scalar.unpatched import functools
 from dynamo import guards, on_demand, trace_rules
 from dynamo.breaks import Unsupported
@@ -28,11 +29,12 @@ from dynamo.variables.lazy import Lazy
 from dynamo.variables.mapping import DictVariable
 from dynamo.variables.object import NativeMethod, ObjectVariable
 from dynamo.variables.outside_list import OutsideList
-from dynamo.variables.proxy import ProxyVariable
 from dynamo.variables.sequence import ListVariable, NamedTupleVariable, SliceVariable, TupleVariable
 from dynamo.variables.sets import SetVariable
 from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.unknown import UnknownVariable
+
+proxy_of = later("dynamo.variables.proxy", "ProxyVariable")
 
 TABLE: dict[type, Callable] = {}  # exact type → rule(frame, value, source)
 BASES: list[tuple[type, Callable]] = []  # in order, for subclasses
@@ -235,7 +237,7 @@ def _proxy(frame, value, source):
     if TABLE.get(type(behind)) is not _dict:
         return unknown(frame, value, source, "a proxy of a mapping of the program's own")
     frame.world.paths.met_proxy()
-    return ProxyVariable(wrap(frame, behind, Converted(source, behind_proxy)), source)
+    return proxy_of(wrap(frame, behind, Converted(source, behind_proxy)), source)
 
 
 @kind(dict, collections.OrderedDict, collections.defaultdict)

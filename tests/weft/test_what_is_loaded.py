@@ -97,7 +97,7 @@ def test_how_many_files_a_start_loads(imported, cached, compiled):
     """Each takes a third of a millisecond. Where one more is needed by most programs, the number is raised."""
     own = ("aten", "dynamo", "inductor", "weft")
     counts = [sum(m.partition(".")[0] in own for m in names) for names in (imported, cached, compiled)]
-    assert counts[0] <= 100 and counts[1] <= 244 and counts[2] <= 322, counts
+    assert counts[0] <= 100 and counts[1] <= 245 and counts[2] <= 323, counts
 
 
 def test_what_imports_made_is_old_and_not_frozen():

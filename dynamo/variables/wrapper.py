@@ -96,9 +96,12 @@ def outside(frame: Any, value: Any, source: Any) -> Variable:
     output = frame.output
     output.guard_type(source, type(value))
     output.guard(guards.Equals(Converted(source, AsBefore(value)), True))
+    fake = stand_in(value)
+    if (fake.dtype, tuple(fake.shape), fake.stride()) != (value.dtype, tuple(value.shape), value.stride()):
+        raise Unsupported(breaks.UNKNOWN_VALUE, f"of {type(value).__qualname__}, whose layout is not that of what it is made of")
     node = output.add_input(source, value, Meta.of(value))
     node.meta["wrapper"] = True
-    return WrapperVariable(node, stand_in(value), value.requires_grad, value, source)
+    return WrapperVariable(node, fake, value.requires_grad, value, source)
 
 
 def stand_in(value: Any) -> Any:

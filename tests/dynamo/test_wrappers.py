@@ -266,3 +266,18 @@ def test_a_function_that_stands_in_the_graph_gives_a_wrapper(backend):
     for value in (1.0, 2.0):
         OUTSIDE[0] = weft.full((2,), value)
         assert compiled(weft.zeros(2)).tolist() == [value, value]
+
+
+def test_a_wrapper_given_other_memory_has_its_own_size():
+    """`.data =` gives it the layout of the other, whatever its parts are."""
+
+    def f(t):
+        return (t * t.shape[0]).a
+
+    def told(g):
+        t = two()
+        before = g(t)
+        t.data = Two(weft.ones(6, 4), weft.ones(6, 4))
+        return [before.tolist(), g(t).tolist(), t.shape]
+
+    assert told(weft.compile(f)) == told(f)

@@ -255,12 +255,13 @@ PyObject *fast_expand(Call &call) {
 PyObject *fast_squeeze(Call &call) {
   WeftTensor *t = call.tensor(0);
   const int n = WEFT_NDIM(t);
-  uint64_t chosen = ~0ull;
-  if (!call[1].none() && !call.some_dims(1, n, &chosen)) return UNHANDLED;
+  const bool all = call[1].none();  // (also of more dims than a mask has bits)
+  uint64_t chosen = 0;
+  if (!all && !call.some_dims(1, n, &chosen)) return UNHANDLED;
   int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM], dims[WEFT_MAX_NDIM];
   int kept = 0, dropped = 0;
   for (int d = 0; d < n; d++) {
-    if (t->sizes[d] == 1 && chosen >> d & 1) {
+    if (t->sizes[d] == 1 && (all || chosen >> d & 1)) {
       dims[dropped++] = d;
     } else {
       sizes[kept] = t->sizes[d];

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ Check = Callable[[int], tuple[str, str] | str | None]  # seed → (cause in few 
 VOID = "no program"  # of a seed whose program cannot be run at all
 IGNORED = "Exception ignored in: <code object"  # raised in a frame hook, which has nobody to tell
 PROCESSOR, CLOCK = 150, 900  # seconds that a seed may take, its reduction included, before its process is ended
+MEMORY = 12 << 30  # bytes of a seed's process: `list(zip(a, b))` of endless ranges ends for want of them, as no signal stops it
 
 
 class OutOfTime(BaseException):
@@ -99,6 +101,8 @@ class Watch:
 
 def worker(check: Check, first: int, seconds: float, most: int) -> None:
     """Seeds from `first` on, a line before each and one for each difference."""
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # (whose shadow takes terabytes)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     out, end = sys.stdout, time.monotonic() + seconds
     for seed in range(first, first + most):
         if time.monotonic() >= end:

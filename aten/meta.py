@@ -305,9 +305,15 @@ def _steps_for(sizes: tuple[Size, ...], meta: Meta) -> list[Size]:
     extra = len(sizes) - len(meta.sizes)
     steps: list[Size] = [0] * extra
     for size, stride, wanted in zip(meta.sizes, meta.strides, sizes[extra:]):
-        broadcasts = type(size) is int and size == 1 and not (type(wanted) is int and wanted == 1)
-        steps.append(0 if broadcasts or type(_hint(stride)) is not int else stride)
+        steps.append(0 if _broadcasts(size, wanted) or type(_hint(stride)) is not int else stride)
     return steps
+
+
+def _broadcasts(size: Size, wanted: Size) -> bool:
+    """Whether a dim of an argument is 1 where that of the result is not. (That a size which is a symbol is 1 is known by then.)"""
+    if type(size) is int:
+        return size == 1 and not (type(wanted) is int and wanted == 1)
+    return not known_equal(size, wanted) and _hint(size) == 1 != _hint(wanted) and _equal_now(size, 1)
 
 
 def _lies_outside(sizes: tuple[Size, ...], operands: list[list[Size]], a: int, b: int) -> int:

@@ -154,3 +154,12 @@ def test_a_size_that_comes_to_be_1_has_eagers_strides(first):
     for n in (first, 1, 3, 0, 5):
         x, y = weft.ones(n, 2), weft.ones(n, 2)
         assert [r.stride() for r in compiled(x, y)] == [r.stride() for r in function(x, y)]
+
+
+def test_what_is_broadcast_says_nothing_of_the_order_of_dims_where_its_size_is_a_symbol():
+    x, row = weft.randn(3, 17, 8, 3), weft.randn(1, 1, 8, 3, 2)[..., 0]
+
+    def f(x, y):
+        return y + x
+
+    assert weft.compile(f, dynamic=True)(x, row).stride() == f(x, row).stride()

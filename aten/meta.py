@@ -313,7 +313,7 @@ def _broadcasts(size: Size, wanted: Size) -> bool:
     """Whether a dim of an argument is 1 where that of the result is not. (That a size which is a symbol is 1 is known by then.)"""
     if type(size) is int:
         return size == 1 and not (type(wanted) is int and wanted == 1)
-    return not known_equal(size, wanted) and _hint(size) == 1 != _hint(wanted) and _equal_now(size, 1)
+    return _hint(size) == 1 and _hint(wanted) != 1 and not known_equal(size, wanted) and _equal_now(size, 1)
 
 
 def _lies_outside(sizes: tuple[Size, ...], operands: list[list[Size]], a: int, b: int) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from aten import _native, chains
 from aten._native import Tensor
-from aten.autograd import products
+from aten.autograd import whole
 from aten.autograd.fused import without_gaps
 from aten.autograd.inplace import Path, lies_otherwise, shows_again
 from aten.autograd.record import Backward
@@ -148,7 +148,7 @@ def _matmul(level: ExactLevel, op: Op, public: tuple) -> Any:
     a, b = public
     if not all(_fits(t, lambda n: n >= 2) for t in public) or a.ndim == b.ndim == 2 or a.dtype is not b.dtype:
         return NotImplemented
-    return _product(level, op, public, products.matmul_backward)
+    return _product(level, op, public, whole.matmul_backward)
 
 
 def _linear(level: ExactLevel, op: Op, public: tuple) -> Any:
@@ -161,7 +161,7 @@ def _linear(level: ExactLevel, op: Op, public: tuple) -> Any:
         return NotImplemented
     if bias is not None and not known_equal(bias.shape[0], weight.shape[0]):
         return NotImplemented
-    return _product(level, op, public, products.linear_backward)
+    return _product(level, op, public, whole.linear_backward)
 
 
 def _rows_lie_evenly(x: Meta) -> bool:
@@ -196,7 +196,7 @@ def _split(level: ExactLevel, op: Op, public: tuple) -> Any:
     if not isinstance(x, Tensor) or not x.ndim or not level.recorded((x,)):
         return NotImplemented
     result = tuple(_without_record(level, op, public))
-    backward = products.unbind_backward if op.name == "unbind" else products.split_backward
+    backward = whole.unbind_backward if op.name == "unbind" else whole.split_backward
     level.record_whole(op, backward, (x,), (dim % x.ndim,), result)
     return result
 
@@ -305,8 +305,8 @@ def _again(graph: Any, g: Any, tensors: tuple) -> tuple:
         if node.op == "placeholder":
             values[node] = next(given)
         elif node.op == "output":
-            whole = lambda x: x if x is None or x.shape == g.shape else ops.row_major(x.expand(list(g.shape)))
-            return tuple([g if x is laid_out else whole(x) for x in args[0]])
+            spread = lambda x: x if x is None or x.shape == g.shape else ops.row_major(x.expand(list(g.shape)))
+            return tuple([g if x is laid_out else spread(x) for x in args[0]])
         elif node.target.name in chains.THROUGH:
             values[node] = args[0]
         elif node.target.name == "full":

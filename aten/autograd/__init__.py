@@ -17,9 +17,9 @@ from aten.autograd.grad_mode import (
     set_multithreading_enabled,
 )
 from aten.autograd.inplace import record_inplace
-from aten.autograd.products import linear_backward, matmul_backward
 from aten.autograd.record import record
 from aten.autograd.variable import Variable
+from aten.autograd.whole import linear_backward, matmul_backward
 
 _CHECKS = ("GradcheckError", "gradcheck", "gradgradcheck")  # looked up on first use
 _is_checkpoint_valid = Variable._execution_engine.is_checkpoint_valid

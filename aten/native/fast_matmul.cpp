@@ -1,5 +1,5 @@
 // fast_matmul.cpp: products of matrices: mm, bmm, matmul, linear. Where gradients are recorded, matmul and linear are one
-// node each, whose backward is in aten/autograd/products.py; without, linear adds its bias in the product's own store.
+// node each, whose backward is in aten/autograd/whole.py; without, linear adds its bias in the product's own store.
 #include "matmul.h"
 
 #include "op.h"

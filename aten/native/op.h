@@ -60,7 +60,7 @@ enum CoreOp {
 };
 extern NativeOp *core_ops[CORE_COUNT];
 
-// Ops recorded as a whole, whose backward(node, grads) is in aten/autograd/products.py.
+// Ops recorded as a whole, whose backward(node, grads) is in aten/autograd/whole.py.
 enum WholeOp {
   WHOLE_MATMUL, WHOLE_LINEAR, WHOLE_CAT, WHOLE_SPLIT, WHOLE_UNBIND, WHOLE_MAX_POOL, WHOLE_AVG_POOL, WHOLE_MASKED_SCATTER, WHOLE_FLAT, WHOLE_NANSUM,
   WHOLE_COUNT

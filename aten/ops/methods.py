@@ -10,7 +10,8 @@ from aten.errors import warn_caller
 from aten.info import iinfo
 from aten.op import ops
 from aten.ops.batching import differs_by_element
-from aten.promotion import TYPE_NAMES, can_cast
+from aten.out_dtypes import not_cast
+from aten.promotion import can_cast
 from aten.shapes import product
 from aten.tensor import attach
 
@@ -154,8 +155,7 @@ def _reinforce(self: Any, reward: Any) -> Any:
 def _polygamma_(self: Tensor, n: int) -> Tensor:
     result = ops.polygamma(n, self)
     if not can_cast(result.dtype, self.dtype):
-        names = TYPE_NAMES[result.dtype.name], TYPE_NAMES[self.dtype.name]
-        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
+        raise not_cast(ops.polygamma, result.dtype, self.dtype)
     return self.copy_(result)
 
 

@@ -318,12 +318,12 @@ def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation:
         q = ops.full([], q, dtype=input.dtype)
     if q.dtype is not input.dtype:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
-    if interpolation not in (names := "linear, lower, higher, midpoint or nearest").replace(" or", ",").split(", "):
-        raise RuntimeError(f"quantile() interpolation must be one of {names}, but got {interpolation}")
-    dim = dim if dim is None else wrap_dim(dim, input.ndim)
+    if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
+        kinds = "linear, lower, higher, midpoint or nearest"
+        raise RuntimeError(f"quantile() interpolation must be one of {kinds}, but got {interpolation}")
     if q.ndim > 1:
         raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, but got {q.ndim} dims")
-    ndim = input.ndim
+    ndim, dim = input.ndim, dim if dim is None else wrap_dim(dim, input.ndim)
     x = ops.reshape(input, [-1]) if dim is None else ops.movedim(input, dim, -1) if ndim else input.unsqueeze(0)
     if is_empty(input.numel()):
         raise RuntimeError("quantile() input tensor must be non-empty")
@@ -348,7 +348,7 @@ def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation:
         if dim is None:
             result = result.reshape([result.shape[0], *([1] * ndim)])
         elif ndim:
-            result = result.unsqueeze(wrap_dim(dim, ndim) + 1)
+            result = result.unsqueeze(dim + 1)
     return result if q.ndim else result.squeeze([0])
 
 

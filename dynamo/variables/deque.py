@@ -24,6 +24,7 @@ class DequeVariable(ListVariable):
     __slots__ = ("maxlen", "state")
     cls = collections.deque
     family = collections.deque
+    filled_at_last = False  # whether new code that makes one gives it its items when all else is made
 
     def __init__(self, items: list[Variable], maxlen: int | None = None, source=None):
         super().__init__(items, source)
@@ -175,7 +176,19 @@ class DequeVariable(ListVariable):
         return emit.shared(self, make)
 
     def replay(self, emit) -> None:
-        me = emit.value(self)
+        self.give(emit, emit.value(self))
+
+    def give(self, emit, me) -> None:
+        """Statements that give the deque outside its new items; one that is as long as it was stays as it is for its iterators."""
         items = outcome.Build("tuple", tuple(emit.value(v) for v in self.items))
+        if not self.state:
+            emit.after(outcome.Do(outcome.Call(outcome.Const(replace_items), (me, items))))
+            return
         emit.after(outcome.Do(outcome.Call(outcome.Const(collections.deque.clear), (me,))))
         emit.after(outcome.Do(outcome.Call(outcome.Const(collections.deque.extend), (me, items))))
+
+
+def replace_items(deque: collections.deque, items: tuple) -> None:
+    """Past whatever a subclass overrides."""
+    for i, item in enumerate(items):
+        collections.deque.__setitem__(deque, i, item)

@@ -22,6 +22,7 @@ class DequePart(Part, DequeVariable):
 
     __slots__ = ("owner", "base", "anew")
     words_of_slots = True
+    filled_at_last = True
 
     def __init__(self, items, maxlen=None, source=None):
         super().__init__(items, maxlen, source)
@@ -62,8 +63,7 @@ class DequePart(Part, DequeVariable):
         if self.anew:
             self.fill_part(emit, me)
             return
-        emit.after(outcome.Do(outcome.Call(outcome.Const(collections.deque.clear), (me,))))
-        emit.after(outcome.Do(outcome.Call(outcome.Const(collections.deque.extend), (me, self.items_recipe(emit)))))
+        self.give(emit, me)
 
 
 def outside_deque(frame, base: type, value: Any, source: Source) -> DequePart:

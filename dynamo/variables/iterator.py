@@ -191,7 +191,8 @@ class DequeIterator(SequenceIterator):
 
     def recipe(self, emit):
         done = self.index if self.step == 1 else len(self.sequence.items) - 1 - self.index
-        if self.sequence.state != self.state or (self.sequence.source is not None and self.state):
+        outside = self.sequence.source is not None
+        if self.sequence.state != self.state or (self.state if outside else self.sequence.filled_at_last):
             raise self.unsupported("an iterator over what has changed")  # (new code makes it before the changes)
         new = outcome.Call(outcome.Const(self.make()), (emit.value(self.sequence),))
         count = outcome.Const(min(done, len(self.sequence.items)))

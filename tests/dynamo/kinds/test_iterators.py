@@ -259,13 +259,44 @@ def over_a_deque_made_here(d):
     return seen
 
 
+def over_a_deque_whose_items_are_set(d):
+    seen = []
+    for i, v in enumerate(d):
+        d[i], d[-1] = d[-1], v + 10
+        weft._dynamo.graph_break()
+        seen.append(v)
+    return seen
+
+
+class Queue(collections.deque):
+    pass
+
+
+def over_a_queue_made_here(d):
+    d = Queue(d)
+    seen = []
+    for v in d:
+        d[0] = 7
+        weft._dynamo.graph_break()
+        seen.append(v)
+    return seen
+
+
 @pytest.mark.parametrize(
     "f",
-    [over_a_deque_that_has_changed, over_a_deque_that_changes, back_over_a_deque_that_has_changed, over_a_deque_made_here],
+    [
+        over_a_deque_that_has_changed,
+        over_a_deque_that_changes,
+        back_over_a_deque_that_has_changed,
+        over_a_deque_made_here,
+        over_a_deque_whose_items_are_set,
+        over_a_queue_made_here,
+    ],
     ids=lambda f: f.__name__,
 )
-def test_deques_behind_a_break(f):
-    alike(f, (collections.deque([1, 2, 3]),))
+@pytest.mark.parametrize("kind", [collections.deque, Queue])
+def test_deques_behind_a_break(f, kind):
+    alike(f, (kind([1, 2, 3]),))
 
 
 class Counted:

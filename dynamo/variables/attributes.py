@@ -112,11 +112,20 @@ def claimed_class(frame, obj: Variable) -> type | None:
 
 
 def is_data_descriptor(frame, found: Found) -> bool:
-    """Whether it is asked before the object's own attributes."""
-    cls = found.raw.python_type() if isinstance(found.raw, Variable) else type(found.raw)
+    """Whether it is told what is set and deleted, instead of the object's own attributes."""
+    cls = kind_of(found)
     if cls is types.FunctionType:
         return False
     return not (frame.world.lacks(cls, "__set__") and frame.world.lacks(cls, "__delete__"))
+
+
+def is_read_first(frame, found: Found) -> bool:
+    """Whether it is asked before the object's own attributes: one without `__get__` stands behind them, whatever it is told."""
+    return is_data_descriptor(frame, found) and not frame.world.lacks(kind_of(found), "__get__")
+
+
+def kind_of(found: Found) -> type:
+    return found.raw.python_type() if isinstance(found.raw, Variable) else type(found.raw)
 
 
 # -------------------------------------------------------------------------------------------------------- bind
@@ -331,7 +340,7 @@ def load_plainly(frame, obj: Variable, name: str) -> Variable:
     """object.__getattribute__(obj, name)"""
     cls = obj.python_type()
     found = find(frame, cls, name)
-    if found is None or not is_data_descriptor(frame, found):
+    if found is None or not is_read_first(frame, found):
         own = storage_of(frame, obj).read(frame, name) if frame.world.has_dict(cls) else None
         if own is not None:
             return own

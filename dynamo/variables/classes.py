@@ -7,7 +7,7 @@ import types
 from dynamo import _eval_frame, outcome
 from dynamo.breaks import Raised
 from dynamo.variables import attributes
-from dynamo.variables.attributes import bind, find, find_function, is_data_descriptor, storage_of
+from dynamo.variables.attributes import bind, find, find_function, is_data_descriptor, is_read_first, storage_of
 from dynamo.variables.base import TrueVariable, Variable
 from dynamo.variables.construct import construct, construct_plain
 from dynamo.variables.storage import ClassStorage
@@ -64,7 +64,7 @@ class ClassVariable(TrueVariable):
         meta = type(self.value)
         of_meta = frame.world.known(meta)
         on_meta = find(frame, meta, name)
-        if on_meta is not None and is_data_descriptor(frame, on_meta):
+        if on_meta is not None and is_read_first(frame, on_meta):
             return bind(frame, on_meta, self, of_meta)
         member = frame.world.enum_member(self.value, name)
         if member is not None:

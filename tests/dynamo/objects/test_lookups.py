@@ -388,3 +388,55 @@ def test_contexts_are_entered_and_left_by_their_class():
         return v
 
     assert weft.compile(f, backend="eager", fullgraph=True)(x()).tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_what_is_told_of_writes_and_cannot_be_read_stands_behind_the_object():
+    class Told:
+        def __set__(self, obj, value):
+            vars(obj)["d"] = value + 1
+
+    class Deleted:
+        def __delete__(self, obj):
+            pass
+
+    class Meta(type):
+        d, e = Told(), Deleted()
+
+    class A(metaclass=Meta):
+        d, e = Told(), Deleted()
+
+    class B(metaclass=Meta):
+        pass
+
+    def f(v, o):
+        found = [type(o.d), type(o.e), type(A.d), type(A.e), type(B.d), type(B.e)]
+        o.d = 3
+        vars(o)["e"] = 8
+        for change in (lambda: setattr(o, "e", 3), lambda: delattr(o, "d"), lambda: delattr(o, "e")):
+            try:
+                found.append(change())
+            except AttributeError as e:
+                found.append(str(e))
+        return v * o.d + o.e, found
+
+    c = weft.compile(f, backend="eager", fullgraph=True)
+    for _ in range(2):
+        want, got = f(x(), A()), c(x(), A())
+        assert got[0].tolist() == want[0].tolist() == [8.0, 12.0, 16.0, 20.0] and got[1] == want[1]
+
+
+def test_a_descriptor_that_loses_its_getter_lets_the_object_speak():
+    class Descriptor:
+        def __get__(self, obj, cls):
+            return 5
+
+        def __set__(self, obj, value):
+            raise AssertionError
+
+    class A:
+        d = Descriptor()
+
+    o = A()
+    vars(o)["d"] = 6
+    c = weft.compile(lambda v: v * o.d)
+    assert calls(lambda: c(x()).tolist()[1], lambda: delattr(Descriptor, "__get__")) == [5.0, 6.0]

@@ -31,7 +31,8 @@ def seen(value, memo: dict | None = None, depth: int = 0):
         return [type(value).__name__, ADDRESS.sub("", repr(value))]
     if id(value) in memo:
         return ["again", memo[id(value)][0]]
-    memo[id(value)] = len(memo), value  # kept alive: its address is its name
+    if type(value) is not frozenset:  # (of equal ones, as of numbers, it may be any)
+        memo[id(value)] = len(memo), value  # kept alive: its address is its name
     if depth > 12:
         return "..."
     down = lambda v: seen(v, memo, depth + 1)

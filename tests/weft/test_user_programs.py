@@ -288,3 +288,15 @@ def test_kept_sizes_and_lists_of_numbers_are_computed_with():
     assert torch.equal(found, expected) and size_found == size and type(size_found) is torch.Size
     g = lambda x: x * math.dist([1, 2.0], (4, 6.0))
     assert torch.equal(torch.compile(g, fullgraph=True)(x), g(x))
+
+
+def test_devices_are_asked_for_inside():
+    def f(x):
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if torch.accelerator.is_available() and torch.accelerator.current_accelerator() is None:
+            return x
+        return x * 2 + torch.cuda.device_count(), device
+
+    x = torch.randn(3)
+    (found, device), (expected, same) = torch.compile(f, fullgraph=True)(x), f(x)
+    assert torch.equal(found, expected) and device == same

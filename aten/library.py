@@ -246,6 +246,19 @@ class CustomOp:
         return self
 
     @property
+    def _qualname(self) -> str:
+        """`namespace::name`, by which programs that keep tables of ops look them up in `ops`."""
+        return self.name
+
+    @property
+    def _namespace(self) -> str:
+        return self.name.partition("::")[0]
+
+    @property
+    def _name(self) -> str:
+        return self.name.partition("::")[2]
+
+    @property
     def is_plain(self) -> bool:
         """Whether a call is that of the op alone: nothing is written, and results are not nested."""
         return not self.mutates and not self._nested

@@ -353,6 +353,7 @@ FUNCTIONS[_native.get_default_dtype] = _guarded("default_dtype", _native.get_def
 FUNCTIONS[_native.set_default_dtype] = _set_default_dtype
 FUNCTIONS[_native.promote_types] = constant_function(_native.promote_types)
 FUNCTIONS[_native.get_num_threads] = _guarded("num_threads", _native.get_num_threads)
+FUNCTIONS[_native.device_count] = constant_function(_native.device_count)  # a process keeps the devices that it has
 
 
 def _from_numpy(frame, args, kwargs):

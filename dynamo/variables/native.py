@@ -39,7 +39,7 @@ from dynamo.variables.iterator import CountIterator
 from dynamo.variables.library_iterator import LibraryIterator
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.raising import run_python
-from dynamo.variables.sequence import TupleVariable
+from dynamo.variables.sequence import SizeVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable, fits, symbolic
 from dynamo.variables.traceback import TracebackVariable
 
@@ -159,9 +159,20 @@ def _prod(frame, args, kwargs):
     return total
 
 
+def _of_lists(function: Callable) -> Callable:
+    """A function of numbers that stand in a list or a tuple, all of them constants."""
+    plain_rule = constant_function(function)
+
+    def rule(frame, args, kwargs):
+        given = [TupleVariable(a.unpack(frame)) if a.python_type() is list else a for a in args]
+        return plain_rule(frame, given, kwargs)
+
+    return rule
+
+
 FUNCTIONS[math.prod] = _prod
-if hasattr(math, "sumprod"):
-    FUNCTIONS[math.sumprod] = constant_function(math.sumprod)
+for _function in (math.dist, math.fsum, *([math.sumprod] if hasattr(math, "sumprod") else [])):
+    FUNCTIONS[_function] = _of_lists(_function)
 
 
 # --------------------------------------------------------------------------------------------- functools
@@ -235,6 +246,8 @@ def copied(frame, value: Variable, memo: dict[Variable, Variable]) -> Variable:
     if cls is set:
         memo[value] = frame.values.set_([copied(frame, v, memo) for v in value.unpack(frame)])
         return memo[value]
+    if isinstance(value, SizeVariable):
+        return value.like(value.unpack(frame))
     if isinstance(value, (ConstantVariable, SymbolicVariable)) or issubclass(cls, WHOLE):
         return value
     if isinstance(value, ObjectVariable) and frame.world.lacks(cls, "__deepcopy__") and copied_by_dict(frame, cls):
@@ -340,7 +353,10 @@ PICKLING = (
 def _copy(frame, args, kwargs):
     """copy.copy: what its polyfill does; objects that say themselves how they are copied are left to Python."""
     values = [*args, *kwargs.values()]
-    cls = values[0].realize(frame).python_type() if values else object
+    value = values[0].realize(frame) if values else None
+    if isinstance(value, SizeVariable):
+        return value.like(value.unpack(frame))
+    cls = object if value is None else value.python_type()
     if not is_plain_key(cls):  # its table asks the metaclass
         raise Unsupported(breaks.UNKNOWN_CALL, f"copy.copy of a {cls.__qualname__}")
     plain = cls in (list, dict, set, tuple, int, float, str, bool, type(None), frozenset, bytes, complex)

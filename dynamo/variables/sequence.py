@@ -183,7 +183,7 @@ class SizeVariable(TupleVariable):
     @method("numel")
     def numel(self, frame):
         total: Variable = ConstantVariable(1)
-        for v in self.items:
+        for v in self.unpack(frame):
             total = frame.ops.binary(frame, operator.mul, total, v)
         return total
 

@@ -97,6 +97,7 @@ def test_results_that_show_arguments_are_refused(alias):
         with pytest.raises(RuntimeError, match="must not also be an input to this custom operator and may not alias"):
             op(weft.ones(2))
     assert repr(shows) == "<CustomOpDef(tests::shows)>"
+    assert (shows._qualname, shows._namespace, shows._name) == ("tests::shows", "tests", "shows")
 
 
 def test_declarations_in_pytorchs_words():

@@ -82,8 +82,10 @@ def test_sparse_addmm_is_an_op():
 
 def test_numpy_dtypes_that_are_not_collated():
     from weft.utils.data._utils.collate import np_str_obj_array_pattern
+    from weft.utils.data.dataloader import _utils
 
     assert np_str_obj_array_pattern.search("<U3") and not np_str_obj_array_pattern.search("<f4")
+    assert np_str_obj_array_pattern is _utils.collate.np_str_obj_array_pattern
 
 
 def test_a_tracer_appends_to_a_graph_that_there_is():

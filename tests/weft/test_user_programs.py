@@ -1,6 +1,7 @@
 """Small programs as users write them, compiled and plain."""
 
 import copy
+import math
 import pickle
 import threading
 
@@ -246,3 +247,56 @@ def test_deepcopy_pickle_module():
 def test_print():
     assert repr(torch.tensor([1.5, 2])) == "tensor([1.5000, 2.0000])", repr(torch.tensor([1.5, 2]))
     assert repr(torch.ones(2, dtype=torch.int64)) == "tensor([1, 1])"
+
+
+def test_a_flat_parameter_whose_views_have_kept_sizes():
+    """As sharded training keeps a module: one vector, and the sizes of what it is made of."""
+
+    class Flat(nn.Module):
+        def __init__(self, module):
+            super().__init__()
+            self.shapes = [(name, p.shape) for name, p in module.named_parameters()]
+            self.flat = nn.Parameter(torch.cat([p.detach().reshape(-1) for p in module.parameters()]))
+            object.__setattr__(self, "module", module)
+
+        def forward(self, x):
+            parts, start = {}, 0
+            for name, shape in self.shapes:
+                parts[name] = self.flat[start : start + shape.numel()].view(shape)
+                start += shape.numel()
+            return torch.func.functional_call(self.module, parts, (x,))
+
+    m = Flat(nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2)))
+    x = torch.randn(3, 4)
+    out = torch.compile(m, fullgraph=True)(x)
+    assert torch.allclose(out, m(x), atol=1e-6)
+    out.sum().backward()
+    found, m.flat.grad = m.flat.grad, None
+    m(x).sum().backward()
+    assert torch.allclose(found, m.flat.grad, atol=1e-5)
+
+
+def test_kept_sizes_and_lists_of_numbers_are_computed_with():
+    size, numbers = torch.Size([2, 3]), [1.5, 2.5]
+
+    def f(x):
+        copies = copy.copy(size), copy.deepcopy({"size": size})["size"]
+        return x * size.numel() + copies[1].numel() + math.fsum(numbers), copies[0]
+
+    x = torch.randn(2, 3)
+    (found, size_found), (expected, _) = torch.compile(f, fullgraph=True)(x), f(x)
+    assert torch.equal(found, expected) and size_found == size and type(size_found) is torch.Size
+    g = lambda x: x * math.dist([1, 2.0], (4, 6.0))
+    assert torch.equal(torch.compile(g, fullgraph=True)(x), g(x))
+
+
+def test_devices_are_asked_for_inside():
+    def f(x):
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if torch.accelerator.is_available() and torch.accelerator.current_accelerator() is None:
+            return x
+        return x * 2 + torch.cuda.device_count(), device
+
+    x = torch.randn(3)
+    (found, device), (expected, same) = torch.compile(f, fullgraph=True)(x), f(x)
+    assert torch.equal(found, expected) and device == same

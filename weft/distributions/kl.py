@@ -174,8 +174,8 @@ def _gamma(p: Any, q: Any) -> Tensor:
 @register_kl(Gumbel, Gumbel)
 def _gumbel(p: Any, q: Any) -> Tensor:
     ratio, moved, own = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
-    t1 = ratio.log() - moved + own
-    return -t1 + ratio * euler_constant + aten.exp(moved + (1 + ratio).lgamma() - own) - (1 + euler_constant)
+    t1 = -ratio.log() - moved + own
+    return t1 + ratio * euler_constant + aten.exp(moved + (1 + ratio).lgamma() - own) - (1 + euler_constant)
 
 
 @register_kl(Geometric, Geometric)

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import aten
 from aten import _native
 from aten.random import Generator
+from weft.utils.data import _utils as _utils  # users take it from here
 from weft.utils.data.collate import default_collate, default_convert
 from weft.utils.data.dataset import Dataset, IterableDataset
 from weft.utils.data.fetch import Fetcher, IterableFetcher, MapFetcher

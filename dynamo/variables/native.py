@@ -247,7 +247,8 @@ def copied(frame, value: Variable, memo: dict[Variable, Variable]) -> Variable:
         memo[value] = frame.values.set_([copied(frame, v, memo) for v in value.unpack(frame)])
         return memo[value]
     if isinstance(value, SizeVariable):
-        return value.like(value.unpack(frame))
+        memo[value] = value.like(value.unpack(frame))
+        return memo[value]
     if isinstance(value, (ConstantVariable, SymbolicVariable)) or issubclass(cls, WHOLE):
         return value
     if isinstance(value, ObjectVariable) and frame.world.lacks(cls, "__deepcopy__") and copied_by_dict(frame, cls):

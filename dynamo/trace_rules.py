@@ -15,7 +15,7 @@ from typing import Any
 from aten.scalar.unpatched import functools
 from dynamo import _eval_frame, breaks, config
 from dynamo.breaks import Unsupported
-from dynamo.bytecode.implicit import gives_its_frame
+from dynamo.bytecode.implicit import gives_its_frame, shares_its_locals
 from dynamo.bytecode.instruction import decode
 from dynamo.real_objects import class_module
 
@@ -199,6 +199,8 @@ def skip_code(code: types.CodeType, globals: dict) -> str | None:
         return f"module {module} is left to Python"
     if gives_its_frame(code):
         return "it asks for its own frame"
+    if shares_its_locals(code):
+        return "its calls of locals() share a dict"
     return None
 
 

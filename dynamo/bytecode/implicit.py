@@ -12,12 +12,17 @@ GIVE_THEM = frozenset({"locals", "vars"})  # those that give the dict of them
 HANDED = "___"  # so begin the names of what functions that go on behind a break are handed beside the locals
 _METHODS = ("set_trace", "query")  # of pdb, of data frames: the others are functions
 # And these give the frame itself, which goes on changing: a frame taken apart would not be it.
-GIVE_THE_FRAME = frozenset({"_getframe", "currentframe", "_current_frames"})
+GIVE_THE_FRAME = frozenset({"_getframe", "currentframe", "_current_frames", "f_locals"})
 
 
 def gives_its_frame(code: types.CodeType) -> bool:
     """Whether the code asks for frames as objects."""
     return not GIVE_THE_FRAME.isdisjoint(code.co_names)
+
+
+def looks_at_variables(code: types.CodeType) -> bool:
+    """Whether the code reads, or from Python 3.13 on writes, the variables of frames: of those that called it, say."""
+    return "f_locals" in code.co_names
 
 
 def shares_its_locals(code: types.CodeType) -> bool:

@@ -157,6 +157,55 @@ def unbound_cells(x):
     return y * never, told, inner is None
 
 
+def variables():
+    return sorted(sys._getframe(1).f_locals)
+
+
+class Watch:
+    """Keeps the variables of a frame, and from Python 3.13 on writes one."""
+
+    def __enter__(self):
+        self.seen = sys._getframe(1).f_locals
+
+    def __exit__(self, *raised):
+        self.seen["n"] = 5
+
+
+def looked_at(x, n):
+    dead = x + n
+    outside()
+    y = dead * 2
+    return variables(), y
+
+
+def looked_at_further_in(x, n):
+    def inner():
+        return variables(), sorted(sys._getframe(1).f_locals)
+
+    dead = x + n
+    return inner(), [inner() for _ in range(1)][0][1], dead
+
+
+def written(x, n):
+    y = x + n
+    with Watch():
+        y = y + n
+        outside()
+    return n, y * n
+
+
+def in_a_traceback(x, n):
+    def fails(x):
+        y = x + n
+        raise ValueError(y is None)
+
+    try:
+        return fails(x)
+    except ValueError as e:
+        behind = e.__traceback__.tb_next.tb_frame
+        return sorted(behind.f_locals), x + 1
+
+
 def who():
     return sys._getframe(1).f_code.co_name, sys._getframe(2).f_code.co_name, sys._getframe(1).f_lineno
 
@@ -267,6 +316,13 @@ def test_super_without_its_class_or_object_behind_a_break(name, first):
         assert attempted(compiled) == attempted(method)
     finally:
         cell.cell_contents = Refused
+
+
+@pytest.mark.parametrize("f", [looked_at, looked_at_further_in, written, in_a_traceback], ids=lambda f: f.__name__)
+def test_variables_of_a_frame_that_others_look_at(f):
+    compiled = weft.compile(f, backend="eager")
+    for n in (1, 2, 2):
+        assert shown(compiled(x, n)) == shown(f(x, n))
 
 
 def reads_unbound(x):

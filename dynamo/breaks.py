@@ -162,6 +162,11 @@ LIFETIME = Break(
     "a frame that is captured in parts holds its objects for longer than Python does",
     ("make the object, or the weak reference, outside of the compiled function",),
 )
+VARIABLES_SEEN = Break(
+    "a function that looks at the variables of frames",
+    "a frame that is captured in parts has each part of them for a while",
+    ("pass the values as arguments",),
+)
 OVERLAP = Break(
     "inputs that share memory, one of which is written",
     "a graph writes its inputs in an order of its own",

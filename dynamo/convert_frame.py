@@ -26,7 +26,7 @@ from .capture_config import Config, whole
 from .direct import direct_result, loaded_sources, readable
 from .guard_filter import filtered
 from .guard_program import GuardCompiler
-from .guards import Disjoint, Guard, GuardSet, Overlap, Shape, ShapeIs
+from .guards import DictKeysAre, Disjoint, Guard, GuardSet, Overlap, Shape, ShapeIs
 from .marks import DYNAMIC
 from .replaced_builtins import replaced_builtin
 from .shape_program import TooComplex, compile_expr
@@ -106,9 +106,16 @@ def fx_traced() -> bool:
 
 
 def compile_traced(
-    code: types.CodeType, function: types.FunctionType, args: dict[str, Any], config: Config, record: dict, scope: Scope
+    code: types.CodeType,
+    function: types.FunctionType,
+    args: dict[str, Any],
+    config: Config,
+    record: dict,
+    scope: Scope,
+    again: bool = False,
 ) -> Any:
     """What compile_frame answers, and what becomes of errors."""
+    known = len(sys.modules)
     try:
         with paused_collection(), captured_modes():
             traced = trace(code, function, args, config, record, scope)
@@ -119,9 +126,13 @@ def compile_traced(
             if traced.graph is None and fruitless(record):
                 return leave_to_python(code, scope, f"{FRUITLESS} captures found no operation on tensors")
             try:
-                return make_entry(code, traced, config, scope, record)
+                entry = make_entry(code, traced, config, scope, record)
             finally:
                 traced.held.clear()  # (whoever listens to captures keeps them)
+        if again or len(sys.modules) == known or all(g.holds(scope) for g in traced.guards if g.kind is DictKeysAre):
+            return entry
+        # Compiling loaded modules, and the program looks through `sys.modules`. (The second time finds them there.)
+        return compile_traced(code, function, args, config, record, scope, again=True)
     except (Unsupported, exc.Forbidden, exc.BrokenProtocol, errors.ConstraintViolationError):  # Unsupported only under fullgraph
         raise
     except exc.BackendCompilerFailed as e:

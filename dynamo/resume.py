@@ -186,6 +186,7 @@ def where_paths_join(code: types.CodeType, point: Point) -> tuple[types.CodeType
 def _make_resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> types.CodeType:
     decoded = decode(code)
     copy = Copy(code)
+    copy.spell_out_cells(code)
     body = decoded.body()
     free = code.co_cellvars + code.co_freevars
     line = decoded.instructions[point.index].line

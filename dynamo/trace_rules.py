@@ -15,7 +15,7 @@ from typing import Any
 from aten.scalar.unpatched import functools
 from dynamo import _eval_frame, breaks, config
 from dynamo.breaks import Unsupported
-from dynamo.bytecode.implicit import gives_its_frame
+from dynamo.bytecode.implicit import gives_its_frame, looks_at_variables, shares_its_locals
 from dynamo.bytecode.instruction import decode
 from dynamo.real_objects import class_module
 
@@ -199,6 +199,8 @@ def skip_code(code: types.CodeType, globals: dict) -> str | None:
         return f"module {module} is left to Python"
     if gives_its_frame(code):
         return "it asks for its own frame"
+    if shares_its_locals(code):
+        return "its calls of locals() share a dict"
     return None
 
 
@@ -211,6 +213,17 @@ def names_what_ends(code: types.CodeType, globals: dict, closure: tuple) -> bool
     inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
     if any(c.co_flags & 0x20 and c.co_name != "<genexpr>" or "__del__" in c.co_names for c in inner):
         return True
+    return any(map(_makes_what_ends, _named(code, globals, closure)))
+
+
+def names_what_looks(code: types.CodeType, globals: dict, closure: tuple) -> bool:
+    """Whether the code names a function, or a class with a method, that looks at the variables of frames. A frame that is taken
+    apart at a break has to know before it comes to the call."""
+    return any(map(_looks_at_variables, _named(code, globals, closure)))
+
+
+def _named(code: types.CodeType, globals: dict, closure: tuple) -> list:
+    """What the names in the code stand for now: globals, members of modules, variables of functions around it."""
     named = [globals.get(name) for name in code.co_names]
     for cell in closure or ():
         try:
@@ -219,7 +232,13 @@ def names_what_ends(code: types.CodeType, globals: dict, closure: tuple) -> bool
             continue  # an empty cell
     for module in [v for v in named if type(v) is types.ModuleType]:
         named += [module.__dict__.get(name) for name in code.co_names]
-    return any(map(_makes_what_ends, named))
+    return named
+
+
+def _looks_at_variables(obj: Any) -> bool:
+    if issubclass(type(obj), type):
+        return any(map(_looks_at_variables, [v for v in obj.__dict__.values() if type(v) is types.FunctionType]))
+    return type(obj) is types.FunctionType and looks_at_variables(obj.__code__)
 
 
 def _makes_what_ends(obj: Any) -> bool:

@@ -17,7 +17,9 @@ from .emit import Emitter
 from .implicit import bare_supers
 from .instruction import BACKWARD, CACHE, EXTENDED_ARG, HAS_DOCSTRING, LASTI_IS_OBJECT, VERSION, decode
 from .items import Cell, Copied, Instr, Label, TryBegin, TryEnd
+from .liveness import cells_assigned
 
+UNBOUND_LOCAL = "cannot access local variable '{}' where it is not associated with a value"
 STACK_MARGIN = 16  # for what is put around copied instructions, beyond the values it pushes
 
 _entries: Any = opcode._inline_cache_entries  # type: ignore[attr-defined]  # by opcode (3.11, 3.12) or by name
@@ -77,6 +79,19 @@ class Copy:
                 after = self.items[self.position[index + 1]]
                 self.replace(index + 1, [Instr(after.name, 2, after.location)])
 
+    def spell_out_cells(self, code: types.CodeType) -> None:
+        """A variable of the function's own that has no value is told as a local one, though its cell now comes by the closure."""
+        decoded = decode(code)
+        read = [i for i in decoded.instructions if i.name in ("LOAD_DEREF", "DELETE_DEREF") and i.value in code.co_cellvars]
+        known = cells_assigned(code, decoded) if read else []
+        for inst in read:
+            assigned, depth, around = known[inst.index], decoded.depths[inst.index], self._range_around(inst.index)
+            if assigned is None or inst.value in assigned or depth is None:
+                continue
+            item, text = self.items[self.position[inst.index]], UNBOUND_LOCAL.format(inst.value)
+            new = _loaded_or_refused(Instr(item.name, Cell(inst.value), item.location), depth, text, around, UnboundLocalError)
+            self.replace(inst.index, new if around is None else self._cut(around, new, Instr("NOP", 0, item.location)))
+
     def _range_around(self, index: int) -> TryBegin | None:
         """The protected range in which an instruction stands."""
         for item in reversed(self.items[: self.position[index]]):
@@ -122,8 +137,8 @@ def _again(around: TryBegin) -> TryBegin:
     return TryBegin(around.target, around.push_lasti, around.stack_depth)
 
 
-def _loaded_or_refused(load: Instr, depth: int, text: str, around: TryBegin | None) -> list:
-    """Load a variable; where it has no value, raise RuntimeError(text) within the range `around` as super() would."""
+def _loaded_or_refused(load: Instr, depth: int, text: str, around: TryBegin | None, error: type = RuntimeError) -> list:
+    """Load a variable (or delete it); where it has no value, raise error(text) within the range `around`, as super() would."""
     e = Emitter(line=load.location)
     unset, loaded = Label(), Label()
     begin = TryBegin(unset, False, depth)
@@ -135,7 +150,7 @@ def _loaded_or_refused(load: Instr, depth: int, text: str, around: TryBegin | No
     e.instr("POP_EXCEPT")
     protected = None if around is None else _again(around)
     e.out += [protected] if protected else []
-    e.call_function(RuntimeError, lambda: e.load_const(text), 1)
+    e.call_function(error, lambda: e.load_const(text), 1)
     e.instr("RAISE_VARARGS", 1)
     e.out += [TryEnd(protected)] if protected else []
     e.label(loaded)

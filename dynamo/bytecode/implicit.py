@@ -4,19 +4,42 @@ from __future__ import annotations
 
 import types
 
-from .instruction import VERSION, Decoded
+from .instruction import VERSION, Decoded, decode
 
 # Calls of these see the variables of the frame they stand in: all stay alive up to the last call.
 LOOK_AT_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "breakpoint", "set_trace", "query"})
+GIVE_THEM = frozenset({"locals", "vars"})  # those that give the dict of them
 HANDED = "___"  # so begin the names of what functions that go on behind a break are handed beside the locals
 _METHODS = ("set_trace", "query")  # of pdb, of data frames: the others are functions
 # And these give the frame itself, which goes on changing: a frame taken apart would not be it.
-GIVE_THE_FRAME = frozenset({"_getframe", "currentframe", "_current_frames"})
+GIVE_THE_FRAME = frozenset({"_getframe", "currentframe", "_current_frames", "f_locals"})
 
 
 def gives_its_frame(code: types.CodeType) -> bool:
     """Whether the code asks for frames as objects."""
     return not GIVE_THE_FRAME.isdisjoint(code.co_names)
+
+
+def looks_at_variables(code: types.CodeType) -> bool:
+    """Whether the code reads, or from Python 3.13 on writes, the variables of frames: of those that called it, say."""
+    return "f_locals" in code.co_names
+
+
+def shares_its_locals(code: types.CodeType) -> bool:
+    """Whether the code may see that all its calls of locals() give one dict, as they do up to Python 3.12: by a second look at the
+    variables, or by one in a loop. (Frames that go on behind a break have a dict each.)"""
+    if VERSION >= (3, 13) or LOOK_AT_LOCALS.isdisjoint(code.co_names):
+        return False
+    instructions = decode(code).instructions
+    bare = "PRECALL" if VERSION < (3, 12) else "CALL"
+    looks = [
+        load.index
+        for load, call in zip(instructions, instructions[1:])
+        if load.name == "LOAD_GLOBAL"
+        and (load.value == "exec" or load.value in GIVE_THEM and call.name == bare and call.arg == 0)
+    ]
+    looped = any(0 <= i.target <= look <= i.index for i in instructions for look in looks)
+    return looped or len(looks) > 1
 
 
 def bare_supers(code: types.CodeType, decoded: Decoded) -> list[int]:

@@ -10,6 +10,7 @@ from .implicit import implicit_reads
 from .instruction import Decoded, decode
 
 KEPT = "keeps locals"
+_ENDS = frozenset(("DELETE_FAST", "DELETE_DEREF", "LOAD_FAST_AND_CLEAR"))  # behind which a variable has no value
 
 
 def live_before(code: types.CodeType) -> list[frozenset[str]]:
@@ -90,13 +91,29 @@ def _live(decoded: Decoded, implicit: dict[int, tuple[str, ...]]) -> list[frozen
     return live
 
 
-def assigned_before(decoded: Decoded, start: int, known: frozenset[str]) -> list[frozenset[str] | None]:
+def cells_assigned(code: types.CodeType, decoded: Decoded) -> list[frozenset[str] | None]:
+    """For each instruction the cells that the code has certainly given a value there (an inner function may take it away)."""
+    many = bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)  # *args, **kwargs
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + many]
+    accesses = [_of_cells(i.name, i.value) for i in decoded.instructions]
+    return assigned_before(decoded, 0, frozenset(arguments).intersection(code.co_cellvars), accesses)
+
+
+def _of_cells(name: str, value: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if name == "STORE_DEREF":
+        return (), (value,)
+    return ((value,), ()) if name in _ENDS else ((), ())
+
+
+def assigned_before(
+    decoded: Decoded, start: int, known: frozenset[str], accesses: list | None = None
+) -> list[frozenset[str] | None]:
     """For each instruction the locals certainly assigned there, when control starts at `start` with `known` assigned.
 
     None where control does not come from `start`.
     """
     n = len(decoded)
-    accesses = _accesses(decoded)
+    accesses = _accesses(decoded) if accesses is None else accesses
     # What an inlined comprehension cleared is restored by a STORE_FAST, which stores "no value" where there was none.
     restored = frozenset(i.value for i in decoded.instructions if i.name == "LOAD_FAST_AND_CLEAR")
     before: list[frozenset[str] | None] = [None] * n
@@ -112,7 +129,7 @@ def assigned_before(decoded: Decoded, start: int, known: frozenset[str]) -> list
         before[i] = new
         read, stored = accesses[i]
         after = new.union(s for s in stored if s not in restored)
-        if decoded.instructions[i].name in ("DELETE_FAST", "LOAD_FAST_AND_CLEAR"):
+        if decoded.instructions[i].name in _ENDS:
             after = after.difference(read)
         handler = decoded.handler_of(i)
         if handler is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from aten.errors import DataDependentError
 from dynamo import breaks
 from dynamo.breaks import NotConstant, Raised, Unsupported
+from dynamo.bytecode.implicit import looks_at_variables
 from dynamo.bytecode.instruction import LASTI_IS_OBJECT, Instruction, decode
 from dynamo.bytecode.liveness import keeps_locals
 from dynamo.interpreter import operators
@@ -252,6 +253,8 @@ class Frame:
         """Trace a call into the same graph. Returns its result; a GeneratorVariable for a generator function."""
         if self.depth >= MAX_DEPTH:
             raise Unsupported(breaks.TOO_DEEP)
+        if looks_at_variables(code):
+            raise Unsupported(breaks.VARIABLES_SEEN, code.co_qualname)
         child = Frame(self.output, code, globals, self, function, maker)
         child.locals = local
         child.free_cells = cells

@@ -92,8 +92,10 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
             if options.fullgraph or output.breaks_are_errors:
                 raise
             breaks.let_go(e)
-            if e.reason in (breaks.TOO_LONG, breaks.LIFETIME):
+            if e.reason in (breaks.TOO_LONG, breaks.LIFETIME, breaks.VARIABLES_SEEN):
                 return outcome.Skip(str(e))
+            if trace_rules.names_what_looks(code, globals, closure):
+                return outcome.Skip(f"{e}\n  and it names what looks at the variables of frames")
             if e.born is not None or any(type(getattr(v, "value", None)) is types.GeneratorType for v in root.locals.values()):
                 keep_locals(code)
             elif break_step is None and trace_rules.names_what_ends(code, globals, closure):

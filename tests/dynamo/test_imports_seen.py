@@ -76,3 +76,22 @@ def test_the_getattr_of_a_modules_class_is_asked(kept, monkeypatch):
     assert compiled(x)[0].tolist() == f(x)[0].tolist()
     loading.more = 1
     assert compiled(x)[2] is True
+
+
+def test_modules_that_compiling_loads_itself(monkeypatch):
+    loaded = []
+
+    def backend(graph, inputs):
+        loaded.append("weft_test_loaded" in sys.modules)
+        monkeypatch.setitem(sys.modules, "weft_test_loaded", types.ModuleType("weft_test_loaded"))
+        return graph
+
+    def f(x):
+        return x * 2, "sys" in sys.modules, "weft_test_loaded" in sys.modules, "weft_test_other" in sys.modules
+
+    compiled = weft.compile(f, backend=backend, fullgraph=True)
+    for _ in range(2):
+        assert compiled(x)[1:] == f(x)[1:] == (True, True, False)
+    assert loaded == [False, True]  # the second time as it came to be
+    monkeypatch.setitem(sys.modules, "weft_test_other", types.ModuleType("weft_test_other"))
+    assert compiled(x)[1:] == (True, True, True)

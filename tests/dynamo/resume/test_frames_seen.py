@@ -106,6 +106,106 @@ def own_frame(x):
     return y, sorted(frame.f_locals)
 
 
+def one_dict(x):
+    """Up to Python 3.12 all calls of locals() give one dict."""
+    first = locals()
+    a = x + 1
+    outside()
+    first["more"] = 1
+    second = vars()
+    b = a + 1
+    return first is second, sorted(first), "more" in locals(), b
+
+
+def in_a_loop(x):
+    seen = []
+    for i in range(3):
+        x = x + i
+        outside()
+        seen.append(locals())
+    return [s["i"] for s in seen], x
+
+
+def executed(x):
+    exec("more = 3")
+    y = x + 1
+    return sorted(locals()), y
+
+
+def unbound_cells(x):
+    """Variables of a function's own that inner functions share."""
+    outside()
+    told = []
+    if x.ndim > 1:
+        never = 1
+    taken = x.ndim
+    inner = lambda: (never, taken)  # noqa: F821
+    y = x + taken
+    for attempt in range(3):
+        try:
+            told.append(never if attempt == 0 else taken)
+            outside()
+            del taken
+        except NameError as e:
+            told.append((type(e), str(e), e.__context__))
+    try:
+        del never
+    except NameError as e:
+        told.append((type(e), str(e)))
+    never = 2
+    outside()
+    return y * never, told, inner is None
+
+
+def variables():
+    return sorted(sys._getframe(1).f_locals)
+
+
+class Watch:
+    """Keeps the variables of a frame, and from Python 3.13 on writes one."""
+
+    def __enter__(self):
+        self.seen = sys._getframe(1).f_locals
+
+    def __exit__(self, *raised):
+        self.seen["n"] = 5
+
+
+def looked_at(x, n):
+    dead = x + n
+    outside()
+    y = dead * 2
+    return variables(), y
+
+
+def looked_at_further_in(x, n):
+    def inner():
+        return variables(), sorted(sys._getframe(1).f_locals)
+
+    dead = x + n
+    return inner(), [inner() for _ in range(1)][0][1], dead
+
+
+def written(x, n):
+    y = x + n
+    with Watch():
+        y = y + n
+        outside()
+    return n, y * n
+
+
+def in_a_traceback(x, n):
+    def fails(x):
+        y = x + n
+        raise ValueError(y is None)
+
+    try:
+        return fails(x)
+    except ValueError as e:
+        behind = e.__traceback__.tb_next.tb_frame
+        return sorted(behind.f_locals), x + 1
+
+
 def who():
     return sys._getframe(1).f_code.co_name, sys._getframe(2).f_code.co_name, sys._getframe(1).f_lineno
 
@@ -174,7 +274,10 @@ def shown(value):
     return value.tolist() if isinstance(value, weft.Tensor) else value
 
 
-@pytest.mark.parametrize("f", [names, late_names, own_frame, called, warns], ids=lambda f: f.__name__)
+SEEN = [names, late_names, own_frame, one_dict, in_a_loop, executed, unbound_cells, called, warns]
+
+
+@pytest.mark.parametrize("f", SEEN, ids=lambda f: f.__name__)
 def test_a_frame_is_seen_as_in_plain_python(f):
     compiled = weft.compile(f, backend="eager")
     for _ in range(2):
@@ -213,6 +316,29 @@ def test_super_without_its_class_or_object_behind_a_break(name, first):
         assert attempted(compiled) == attempted(method)
     finally:
         cell.cell_contents = Refused
+
+
+@pytest.mark.parametrize("f", [looked_at, looked_at_further_in, written, in_a_traceback], ids=lambda f: f.__name__)
+def test_variables_of_a_frame_that_others_look_at(f):
+    compiled = weft.compile(f, backend="eager")
+    for n in (1, 2, 2):
+        assert shown(compiled(x, n)) == shown(f(x, n))
+
+
+def reads_unbound(x):
+    outside()
+    if x.ndim > 1:
+        never = 1
+    return (lambda: never), x + never
+
+
+def test_a_cell_without_a_value_behind_a_break_is_a_local_one():
+    compiled = weft.compile(reads_unbound, backend="eager")
+    for _ in range(3):
+        with pytest.raises(UnboundLocalError, match="cannot access local variable 'never'") as info:
+            compiled(x)
+        assert info.value.__context__ is None
+    assert compiled(weft.ones(1, 1))[1].tolist() == [[2.0]]
 
 
 def test_super_of_a_module_behind_a_break():

@@ -463,6 +463,7 @@ def as_index(frame, key: Variable) -> Variable:
         return TupleVariable([as_index(frame, k) for k in key.unpack(frame)])
     if isinstance(key, ListVariable) and key.items and not (is_flat(key) or is_mask(key)):
         key = literal(frame, np.asarray).call(frame, [key], {})
+        assert isinstance(key, ArrayVariable)
         if key.dtype.kind not in "iub":
             raise Unsupported(breaks.ARRAY_FUNCTION, f"array[…] with a list of {key.dtype}")
     if isinstance(key, ArrayVariable):

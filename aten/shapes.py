@@ -151,8 +151,10 @@ def _lies_as(meta: Meta, other: Meta) -> bool:
 
 
 def infer_size(size: Sequence[Size], numel: Size) -> list[Size]:
-    """`size` with its one -1 replaced. Raises RuntimeError if `numel` elements cannot have these sizes."""
-    size = list(size)
+    """`size` with its one -1 replaced. Raises RuntimeError if `numel` elements cannot have these sizes.
+
+    A number that is known by a symbol may be -1, too: it is read where it is negative, and guarded not to be where it is not."""
+    size = [int(s) if is_symbolic(s) and s.hint is not None and bool(s < 0) else s for s in size]
     holes = [i for i, s in enumerate(size) if type(s) is int and s == -1]
     if len(holes) > 1:
         raise RuntimeError("only one dimension can be inferred")

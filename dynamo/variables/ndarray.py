@@ -442,6 +442,15 @@ def is_number(value: Any) -> bool:
     return isinstance(value, ArrayVariable) and value.ndim == 0 and value.dtype.kind in "iu"
 
 
+def is_flat(places: ListVariable) -> bool:
+    """Whether a list has integers alone. Others are arrays to NumPy; a tensor takes some of them for tuples."""
+    return all(is_integer(p) or is_number(p) for p in places.items)
+
+
+def is_mask(places: ListVariable) -> bool:
+    return all(p.python_type() is bool for p in places.items)
+
+
 def goes_back(part: Variable) -> bool:
     """Whether a part of an index is a slice with a negative step, which tensors do not take."""
     step = part.parts[2] if isinstance(part, SliceVariable) else None
@@ -452,6 +461,11 @@ def as_index(frame, key: Variable) -> Variable:
     """An index with arrays and NumPy integers as the tensor's index takes them."""
     if isinstance(key, TupleVariable):
         return TupleVariable([as_index(frame, k) for k in key.unpack(frame)])
+    if isinstance(key, ListVariable) and key.items and not (is_flat(key) or is_mask(key)):
+        key = literal(frame, np.asarray).call(frame, [key], {})
+        assert isinstance(key, ArrayVariable)
+        if key.dtype.kind not in "iub":
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"array[…] with a list of {key.dtype}")
     if isinstance(key, ArrayVariable):
         return key.tensor
     if isinstance(key, ConstantVariable) and isinstance(key.value, np.integer):

@@ -16,7 +16,7 @@ from dynamo.variables.exception import run_python
 from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, of_scalars, whole, wrap_array
 from dynamo.variables.ndarray_made import as_array, record, same_dtype
 from dynamo.variables.ndarray_table import FUNCTIONS, axes, entry, floating, ravel, row
-from dynamo.variables.ndarray_ufuncs import ufunc_call
+from dynamo.variables.ndarray_ufuncs import kind_of, ufunc_call
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.track import CONSTANTS
@@ -55,24 +55,31 @@ def integer(value: Variable) -> ConstantVariable:
 
 
 @row(np.take_along_axis)
-def take_along_axis(frame, x, indices, axis):
+def take_along_axis(frame, x, /, indices, axis):
     if isinstance(indices, TensorVariable):
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.take_along_axis by a tensor, whose dtype is none of NumPy's")
     x, places = as_array(frame, x), as_array(frame, indices)
+    if places.dtype.kind not in "iu":
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"np.take_along_axis by indices of {places.dtype}")
     if axis.is_same(NONE):
         x, axis = ravel(frame, x), ConstantVariable(0)
     return wrap_array(record(frame, "take_along_dim", x.tensor, cast(frame, places, np.dtype(np.int64)).tensor, integer(axis)))
 
 
 @row(np.roll)
-def roll(frame, x, shift, axis=NONE):
+def roll(frame, x, /, shift, axis=NONE):
     x = as_array(frame, x)
     dims = [] if axis.is_same(NONE) else [axis]
     return wrap_array(record(frame, "roll", x.tensor, shift, *dims))
 
 
-@row(np.repeat, name="repeat")
-def repeat(frame, x, repeats, axis=NONE):
+@row(name="repeat")
+def repeat_method(frame, x, repeats, /, axis=NONE):
+    return repeat(frame, x, repeats, axis)
+
+
+@row(np.repeat)
+def repeat(frame, x, /, repeats, axis=NONE):
     x = as_array(frame, x)
     if isinstance(repeats, ArrayVariable):
         raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "np.repeat by an array")
@@ -82,42 +89,55 @@ def repeat(frame, x, repeats, axis=NONE):
 
 
 @row(np.tile)
-def tile(frame, x, reps):
+def tile(frame, x, /, reps):
     times = reps if isinstance(reps, (TupleVariable, ListVariable)) else TupleVariable([reps])
     return wrap_array(record(frame, "tile", as_array(frame, x).tensor, times))
 
 
-def one_op(name: str, function: Callable) -> None:
-    """A function of one array that is an op by itself."""
-    row(function)(lambda frame, x: wrap_array(record(frame, name, as_array(frame, x).tensor)))
+def at_least(dims: int, function: Callable) -> None:
+    """The array itself, where it has the dims."""
+
+    def rule(frame, x, /):
+        x = as_array(frame, x)
+        return x if x.ndim >= dims else wrap_array(record(frame, f"atleast_{dims}d", x.tensor))
+
+    row(function)(rule)
 
 
-for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
-    one_op(_name, getattr(np, _name))
+for _dims in (1, 2, 3):
+    at_least(_dims, getattr(np, f"atleast_{_dims}d"))
+
+
+def of_several(name: str, function: Callable) -> None:
+    """A function of several arrays that is an op by itself."""
+    row(function)(lambda frame, arrays, /: wrap_array(record(frame, name, same_dtype(frame, arrays))))
+
+
 for _name in ("vstack", "hstack", "dstack", "column_stack"):
-    row(getattr(np, _name))(lambda frame, arrays, *, n=_name: wrap_array(record(frame, n, same_dtype(frame, arrays))))
+    of_several(_name, getattr(np, _name))
 
 
 @row(np.split)
-def split(frame, x, sections, axis=ConstantVariable(0)):
+def split(frame, x, /, indices_or_sections, axis=ConstantVariable(0)):
     x = as_array(frame, x)
-    if isinstance(sections, ConstantVariable):
-        n, at = plain(sections), plain(axis)
+    if isinstance(indices_or_sections, ConstantVariable):
+        n, at = plain(indices_or_sections), plain(axis)
         if n < 1 or (-x.ndim <= at < x.ndim and x.tensor.meta.sizes[at] % n != 0):
             raise Unsupported(breaks.ARRAY_FUNCTION, "np.split into parts that are not equal")
-    return array_split(frame, x, sections, axis)
+    return array_split(frame, x, indices_or_sections, axis)
 
 
 @row(np.array_split)
-def array_split(frame, x, sections, axis=ConstantVariable(0)):
+def array_split(frame, x, /, indices_or_sections, axis=ConstantVariable(0)):
     x = as_array(frame, x)
-    parts = record(frame, "tensor_split", x.tensor, sections, integer(axis))
+    parts = record(frame, "tensor_split", x.tensor, indices_or_sections, integer(axis))
     return ListVariable([wrap_array(p) for p in parts.unpack(frame)])
 
 
 @row(np.diff)
-def diff(frame, x, n=ConstantVariable(1), axis=ConstantVariable(-1)):
-    return wrap_array(record(frame, "diff", as_array(frame, x).tensor, integer(n), integer(axis)))
+def diff(frame, x, /, n=ConstantVariable(1), axis=ConstantVariable(-1)):
+    x, times = as_array(frame, x), integer(n)
+    return wrap_array(record(frame, "diff", x.tensor, times, integer(axis))) if plain(times) else x
 
 
 @row(np.meshgrid)
@@ -133,13 +153,13 @@ def sorted_axis(frame, x, axis) -> tuple[ArrayVariable, Variable]:
 
 
 @row(np.sort)
-def sort(frame, x, axis=ConstantVariable(-1)):
+def sort(frame, x, /, axis=ConstantVariable(-1)):
     x, dim = sorted_axis(frame, x, axis)
     return wrap_array(record(frame, "sort", x.tensor, dim).unpack(frame)[0])
 
 
 @row(np.argsort, name="argsort")
-def argsort(frame, x, axis=ConstantVariable(-1), kind=NONE):
+def argsort(frame, x, /, axis=ConstantVariable(-1), kind=NONE):
     x, dim = sorted_axis(frame, x, axis)
     if kind.as_python() not in ("stable", "mergesort"):
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.argsort whose order of equal items is open (kind='stable' is traced)")
@@ -147,7 +167,7 @@ def argsort(frame, x, axis=ConstantVariable(-1), kind=NONE):
 
 
 @row(np.trace, name="trace")
-def trace(frame, x):
+def trace(frame, x, /):
     return np_sum(frame, wrap_array(record(frame, "diagonal", as_array(frame, x).tensor)), ConstantVariable(-1))
 
 
@@ -164,22 +184,25 @@ def nan_to_num(frame, x, copy=NONE, nan=ConstantVariable(0.0), posinf=NONE, negi
     if nan.is_same(NONE):
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.nan_to_num with nan=None")
     if x.dtype.kind in "iub":
-        return copy_of(frame, x)
+        return wrap_array(copy_of(frame, x).tensor, not x.ndim)
     made = record(frame, "nan_to_num", x.tensor, nan, posinf, neginf)
-    return wrap_array(made, x.scalar)
+    return wrap_array(made, not x.ndim)
 
 
 @row(np.isclose)
 @of_scalars
 def isclose(frame, a, b, rtol=ConstantVariable(1e-5), atol=ConstantVariable(1e-8), equal_nan=FALSE):
-    dtype = floating(np.result_type(as_array(frame, a).dtype, as_array(frame, b).dtype))
+    first, second = [k if isinstance(k, np.dtype) else k(0) for k in map(kind_of, (a, b))]
+    if isinstance(second, np.dtype):
+        second = floating(second)
+    dtype = floating(np.result_type(first, second))
     a, b = [cast(frame, as_array(frame, v), dtype).tensor for v in (a, b)]
     made = record(frame, "isclose", a, b, rtol, atol, boolean(equal_nan.truth(frame)))
     return wrap_array(made, not made.meta.sizes)
 
 
 @row(np.inner)
-def inner(frame, a, b):
+def inner(frame, a, b, /):
     a, b = as_array(frame, a), as_array(frame, b)
     if a.ndim != 1 or b.ndim != 1:
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.inner but of two vectors")
@@ -194,6 +217,8 @@ def norm(frame, x, ord=NONE, axis=NONE, keepdims=FALSE):
     kind = ord.as_python()
     if kind is not None and len(dims.items) != 1:
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.linalg.norm of matrices")
+    if len(dims.items) > 2 and not axis.is_same(NONE):
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.linalg.norm over more than two axes")
     order = ConstantVariable(2 if kind is None else kind)
     made = record(frame, "linalg_vector_norm", x.tensor, order, dims, boolean(keepdims.truth(frame)))
     return wrap_array(made, not made.meta.sizes)

@@ -23,7 +23,7 @@ from dynamo.variables.tensor import TensorVariable
 from dynamo.views import COPIES
 
 # Functions of other sizes, whose results lie row by row where they are no views.
-_BY_SIZES = COPIES | {"resize", "squeeze", "expand_dims", "broadcast_to", "asarray", "ascontiguousarray"}
+_BY_SIZES = COPIES | {"resize", "squeeze", "expand_dims", "broadcast_to", "ascontiguousarray"}
 
 
 def lay_out(frame, function: Callable, name: str, args: list, kwargs: dict, made: Variable) -> Variable:
@@ -101,10 +101,22 @@ def _is_turned(array: Any) -> bool:
 def _small(value: Any) -> Any:
     """An argument, arrays with three items a dim in the same order. Raises NotConstant."""
     if isinstance(value, (ListVariable, TupleVariable)):
-        return (tuple if isinstance(value, TupleVariable) else list)(map(_small, value.items))
+        small = _small_beside if _arrays(value.items) else _small
+        return (tuple if isinstance(value, TupleVariable) else list)(map(small, value.items))
     if not hasattr(value, "tensor"):
         return value.as_python()
     return _lying(value.tensor.meta, value.dtype)
+
+
+def _small_beside(value: Any) -> Any:
+    """What stands in a sequence with arrays, and so is one: lists of numbers have three items a dim as well."""
+    if isinstance(value, (ListVariable, TupleVariable)) and not _arrays([value]):
+        return np.ones([1 if n == 1 else 3 for n in np.shape(_items(value))])
+    return _small(value)
+
+
+def _items(value: Any) -> Any:
+    return list(map(_items, value.items)) if isinstance(value, (ListVariable, TupleVariable)) else value.as_python()
 
 
 def _lying(meta: Any, dtype: np.dtype) -> Any:

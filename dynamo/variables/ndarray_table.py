@@ -21,6 +21,7 @@ from dynamo.variables.ndarray import (
     call_row,
     cast,
     check_writable,
+    copied_scalar,
     copy_of,
     dtype_asked,
     of_scalars,
@@ -38,7 +39,10 @@ FUNCTIONS: dict[Any, Callable] = {ufunc: of_scalars(ufunc_rule(ufunc)) for ufunc
 
 
 def row(*functions: Any, name: str | None = None):
-    """Declare the rule of NumPy functions, and of the method of that name: rule(frame, array, …)."""
+    """Declare the rule of NumPy functions, and of the method of that name: rule(frame, array, …).
+
+    Its parameters are the first of NumPy's, in NumPy's order; what may be given by name has NumPy's name. Those that it does
+    not have are left to NumPy."""
 
     def declare(rule):
         for f in functions:
@@ -82,11 +86,17 @@ def accumulator(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.uint64) if dtype.kind == "u" and dtype.itemsize < 8 else dtype
 
 
-def reduction(name: str, dtype_rule: Callable[[np.dtype], np.dtype] | None = None, result: Any = None):
-    def rule(frame, x, axis=NONE, dtype=NONE, out=NONE, keepdims=FALSE):
+def left_out(name: str, **given: Variable) -> None:
+    """Parameters that stand before others, and of which only the default is traced."""
+    for parameter, value in given.items():
+        if not value.is_same(NONE):
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{name} with {parameter}=")
+
+
+def reduction(name: str, dtype_rule: Callable[[np.dtype], np.dtype] | None = None):
+    def rule(frame, x, /, axis=NONE, dtype=NONE, out=NONE, keepdims=FALSE):
         x = as_array(frame, x)
-        if not out.is_same(NONE):
-            raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{name} with out=")
+        left_out(name, out=out)
         if not dtype.is_same(NONE):
             x = cast(frame, x, dtype_asked(frame, dtype))
         elif dtype_rule is not None:
@@ -101,7 +111,10 @@ def reduction(name: str, dtype_rule: Callable[[np.dtype], np.dtype] | None = Non
         result = wrap_array(made, not made.meta.sizes)
         return cast(frame, result, np.dtype(bool) if name in ("any", "all") else x.dtype)
 
-    return of_scalars(rule)
+    def without_dtype(frame, x, /, axis=NONE, out=NONE, keepdims=FALSE):
+        return rule(frame, x, axis, NONE, out, keepdims)
+
+    return of_scalars(rule if name in ("sum", "mean") else without_dtype)
 
 
 def floating(dtype: np.dtype) -> np.dtype:
@@ -118,8 +131,9 @@ for _functions, _method, _op, _rule in [
 
 @row(np.prod, name="prod")
 @of_scalars
-def prod(frame, x, axis=NONE, dtype=NONE, keepdims=FALSE):
+def prod(frame, x, /, axis=NONE, dtype=NONE, out=NONE, keepdims=FALSE):
     x = as_array(frame, x)
+    left_out("prod", out=out)
     x = cast(frame, x, accumulator(x.dtype) if dtype.is_same(NONE) else dtype_asked(frame, dtype))
     keep = boolean(keepdims.truth(frame))
     if axis.is_same(NONE) and not keep.value:
@@ -139,7 +153,8 @@ def check_items(x: ArrayVariable, dims: ListVariable, name: str, least: Any = 0)
 
 
 def _spread(name: str):
-    def rule(frame, x, axis=NONE, dtype=NONE, ddof=ConstantVariable(0), keepdims=FALSE):
+    def rule(frame, x, /, axis=NONE, dtype=NONE, out=NONE, ddof=ConstantVariable(0), keepdims=FALSE):
+        left_out(name, dtype=dtype, out=out)
         x = as_array(frame, x)
         x = cast(frame, x, floating(x.dtype))
         dims = axes(frame, x, axis)
@@ -156,7 +171,8 @@ row(np.std, name="std")(of_scalars(_spread("std")))
 
 
 def _argument(name: str):
-    def rule(frame, x, axis=NONE, keepdims=FALSE):
+    def rule(frame, x, /, axis=NONE, out=NONE, *, keepdims=FALSE):
+        left_out(name, out=out)
         x = as_array(frame, x)
         args = [] if axis.is_same(NONE) else [ConstantVariable(whole(axis))]
         made = record(frame, name, x.tensor, *args, keepdim=boolean(keepdims.truth(frame)))
@@ -170,7 +186,7 @@ row(np.argmin, name="argmin")(_argument("argmin"))
 
 
 def _running(name: str):
-    def rule(frame, x, axis=NONE, dtype=NONE):
+    def rule(frame, x, /, axis=NONE, dtype=NONE):
         x = as_array(frame, x)
         x = cast(frame, x, accumulator(x.dtype) if dtype.is_same(NONE) else dtype_asked(frame, dtype))
         tensor = x.tensor
@@ -187,53 +203,56 @@ row(np.cumprod, name="cumprod")(_running("cumprod"))
 
 # -------------------------------------------------------------------------------------------------- layout
 @row(name="reshape")
-def reshape_method(frame, x, *sizes):
+def reshape_method(frame, x, /, *sizes):
     parts = sizes[0].unpack(frame) if len(sizes) == 1 and isinstance(sizes[0], (TupleVariable, ListVariable)) else sizes
     return wrap_array(record(frame, "reshape", x.tensor, TupleVariable(list(parts))))
 
 
 @row(np.reshape)
-def reshape(frame, x, shape):
+def reshape(frame, x, /, shape):
     return reshape_method(frame, as_array(frame, x), shape)
 
 
 @row(name="transpose")
-def transpose_method(frame, x, *dims):
-    if len(dims) == 1 and isinstance(dims[0], (TupleVariable, ListVariable)):
+def transpose_method(frame, x, /, *dims):
+    if not dims or len(dims) == 1 and dims[0].is_same(NONE):
+        dims = tuple(ConstantVariable(d) for d in reversed(range(x.ndim)))
+    elif len(dims) == 1 and isinstance(dims[0], (TupleVariable, ListVariable)):
         dims = tuple(dims[0].unpack(frame))
-    order = list(dims) if dims and not dims[0].is_same(NONE) else [ConstantVariable(d) for d in reversed(range(x.ndim))]
+    order = list(dims)
     return wrap_array(record(frame, "permute", x.tensor, TupleVariable(order)))
 
 
 @row(np.transpose)
-def transpose(frame, x, axes=NONE):
+def transpose(frame, x, /, axes=NONE):
     x = as_array(frame, x)
     return transpose_method(frame, x) if axes.is_same(NONE) else transpose_method(frame, x, axes)
 
 
 @row(np.ravel, name="ravel")
-def ravel(frame, x):
+def ravel(frame, x, /):
     """A view of row-major memory, else a copy: also of one dimension with gaps, of which a tensor's reshape gives a view."""
     flat = record(frame, "reshape", as_array(frame, x).tensor, TupleVariable([ConstantVariable(-1)]))
     return wrap_array(record(frame, "contiguous", flat))
 
 
 @row(name="flatten")
-def flatten(frame, x):
+def flatten(frame, x, /):
     flat = ravel(frame, x).tensor
     return wrap_array(record(frame, "row_major", flat))
 
 
 @row(np.copy, name="copy")
-def copy(frame, x):
+def copy(frame, x, /):
     return wrap_array(record(frame, "row_major", as_array(frame, x).tensor))
 
 
 @row(np.squeeze, name="squeeze")
-def squeeze(frame, x, axis=NONE):
+def squeeze(frame, x, /, axis=NONE):
     x = as_array(frame, x)
     if axis.is_same(NONE):
-        return wrap_array(record(frame, "squeeze", x.tensor))
+        tensor = record(frame, "squeeze", x.tensor)
+        return wrap_array(tensor) if len(tensor.meta.sizes) < x.ndim else x
     dims = axes(frame, x, axis)
     for d in dims.items:
         at = plain(d)
@@ -243,34 +262,40 @@ def squeeze(frame, x, axis=NONE):
 
 
 @row(np.expand_dims)
-def expand_dims(frame, x, axis):
+def expand_dims(frame, x, /, axis):
     return wrap_array(record(frame, "unsqueeze", as_array(frame, x).tensor, axis))
 
 
-@row(np.swapaxes, name="swapaxes")
-def swapaxes(frame, x, axis1, axis2):
+@row(np.swapaxes)
+def swapaxes(frame, x, /, axis1, axis2):
     return wrap_array(record(frame, "transpose", as_array(frame, x).tensor, axis1, axis2))
 
 
+@row(name="swapaxes")
+def swapaxes_method(frame, x, axis1, axis2, /):
+    return swapaxes(frame, x, axis1, axis2)
+
+
 @row(np.moveaxis)
-def moveaxis(frame, x, source, destination):
+def moveaxis(frame, x, /, source, destination):
     return wrap_array(record(frame, "movedim", as_array(frame, x).tensor, source, destination))
 
 
 @row(np.concatenate)
-def concatenate(frame, arrays, axis=ConstantVariable(0)):
+def concatenate(frame, arrays, /, axis=ConstantVariable(0)):
     return wrap_array(record(frame, "cat", same_dtype(frame, arrays), axis))
 
 
 @row(np.stack)
-def stack(frame, arrays, axis=ConstantVariable(0)):
+def stack(frame, arrays, /, axis=ConstantVariable(0)):
     return stacked(frame, arrays, axis)
 
 
 # -------------------------------------------------------------------------------------------------- values
 @row(name="astype")
 @of_scalars
-def astype(frame, x, dtype, copy=TRUE):
+def astype(frame, x, /, dtype, order=NONE, casting=NONE, subok=NONE, copy=TRUE):
+    left_out("ndarray.astype", order=order, casting=casting, subok=subok)
     wanted = dtype_asked(frame, dtype)
     if wanted.char not in SUPPORTED:
         raise Unsupported(breaks.ARRAY_FUNCTION, f"astype from {x.dtype} to {wanted}")
@@ -279,7 +304,7 @@ def astype(frame, x, dtype, copy=TRUE):
 
 @row(np.where)
 @of_scalars
-def where(frame, condition, x=None, y=None):
+def where(frame, condition, x=None, y=None, /):
     if x is None or y is None:
         raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "np.where(condition)")
     kinds = [kind_of(v) for v in (x, y)]
@@ -296,33 +321,33 @@ def where(frame, condition, x=None, y=None):
 
 @row(np.clip)
 @of_scalars
-def clip_function(frame, x, *bounds, **named):
-    """np.clip asks for both of its bounds, or takes them by the names of the method."""
+def clip_function(frame, x, /, *bounds, **named):
+    """np.clip asks for both of its bounds (what follows them is `out`), or takes them by the names of the method."""
     old = len(bounds) + len({"a_min", "a_max"} & named.keys())
-    if old == 1 or (old and {"min", "max"} & named.keys()):
+    if old == 1 or len(bounds) > 2 or (old and {"min", "max"} & named.keys()):
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.clip with these arguments")
     return clip(frame, x, *bounds, **named)
 
 
 @of_scalars
-def clip(frame, x, a_min=NONE, a_max=NONE, min=NONE, max=NONE):
+def clip(frame, x, /, a_min=NONE, a_max=NONE, *, min=NONE, max=NONE):
     x = as_array(frame, x)
     low, high = (a_min, a_max) if min is NONE and max is NONE else (min, max)
     if is_beyond(low, x.dtype) or is_beyond(high, x.dtype):
         raise Unsupported(breaks.ARRAY_FUNCTION, f"np.clip by an integer beyond {x.dtype}")
     if low.is_same(NONE) and high.is_same(NONE):
-        return copy_of(frame, x)
+        return wrap_array(copy_of(frame, x).tensor, not x.ndim)
     if not low.is_same(NONE):
         x = ufunc_call(frame, np.maximum, [x, low])
     return x if high.is_same(NONE) else ufunc_call(frame, np.minimum, [x, high])
 
 
-declare_method("clip", of_scalars(lambda frame, x, min=NONE, max=NONE: clip(frame, x, min, max)))
+declare_method("clip", of_scalars(lambda frame, x, /, min=NONE, max=NONE: clip(frame, x, min, max)))
 
 
 @row(np.round, np.around, name="round")
 @of_scalars
-def round_(frame, x, decimals=ConstantVariable(0)):
+def round_(frame, x, /, decimals=ConstantVariable(0)):
     if plain(decimals) != 0:
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.round with decimals")
     x = as_array(frame, x)
@@ -333,7 +358,7 @@ def round_(frame, x, decimals=ConstantVariable(0)):
 
 @row(np.dot, name="dot")
 @of_scalars
-def dot(frame, a, b):
+def dot(frame, a, b, /):
     a, b = as_array(frame, a), as_array(frame, b)
     if a.ndim == 0 or b.ndim == 0:  # a product, but for zeros, which are never negative
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.dot of a scalar")
@@ -350,19 +375,19 @@ def outer(frame, a, b):
 
 
 @row(name="fill")
-def fill(frame, x, value):
+def fill(frame, x, /, value):
     check_writable(frame, x)
     record(frame, "fill_", x.tensor, as_stored(frame, value, x.dtype))
     return NONE
 
 
 @row(np.tril)
-def tril(frame, x, k=ConstantVariable(0)):
+def tril(frame, x, /, k=ConstantVariable(0)):
     return wrap_array(record(frame, "tril", as_array(frame, x).tensor, k))
 
 
 @row(np.triu)
-def triu(frame, x, k=ConstantVariable(0)):
+def triu(frame, x, /, k=ConstantVariable(0)):
     return wrap_array(record(frame, "triu", as_array(frame, x).tensor, k))
 
 
@@ -422,7 +447,8 @@ for _name, _rule in (
 def _scalar_class(cls: type) -> Callable:
     def rule(frame, args, kwargs):
         if args and isinstance(args[0], ArrayVariable):
-            return cast(frame, args[0], np.dtype(cls))
+            made = cast(frame, args[0], np.dtype(cls))
+            return made if made.ndim or made.scalar else copied_scalar(frame, made.tensor)
         return literal(frame, run_python(frame, cls, *[plain(a) for a in args]))
 
     return rule
@@ -433,13 +459,17 @@ for _char in "?bBhHiIlLqQefd":
 builtin.CLASSES[np.dtype] = lambda frame, args, kwargs: literal(frame, run_python(frame, np.dtype, args[0].as_python()))
 
 
-def _number(frame, x, name: str, args: list[Variable]) -> Variable:
+def _number(name: str) -> Callable:
     """A method that gives Python's number; what it refuses is refused by NumPy in words of its own."""
-    try:
-        return x.tensor.method(frame, name, args, {})
-    except Raised:
-        raise Unsupported(breaks.ARRAY_FUNCTION, f"array.{name}(), which is refused") from None
+
+    def rule(frame, x, /, *args):
+        try:
+            return x.tensor.method(frame, name, list(args), {})
+        except Raised:
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"array.{name}(), which is refused") from None
+
+    return of_scalars(rule)
 
 
 for _name in ("item", "tolist", "__int__", "__float__", "__index__", "__complex__"):
-    declare_method(_name, of_scalars(lambda frame, x, *args, n=_name: _number(frame, x, n, list(args))))
+    declare_method(_name, _number(_name))

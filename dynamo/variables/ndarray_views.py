@@ -38,20 +38,20 @@ def flipped(frame, x: ArrayVariable, dims: ListVariable) -> TensorVariable:
     return lay_out_as(frame, record(frame, "flip", x.tensor, dims), x.tensor)
 
 
-def _flip(frame, x, axis=NONE):
+def _flip(frame, x, /, axis=NONE):
     x = as_array(frame, x)
     return view(frame, np.flip, x, (axis,), flipped(frame, x, axes(frame, x, axis)))
 
 
 def _flipped(function: Callable, dim: int) -> Callable:
-    def rule(frame, x):
+    def rule(frame, x, /):
         x = as_array(frame, x)
         return view(frame, function, x, (), flipped(frame, x, ListVariable([ConstantVariable(dim)])))
 
     return rule
 
 
-def _rot90(frame, x, k=ConstantVariable(1)):
+def _rot90(frame, x, /, k=ConstantVariable(1)):
     x = as_array(frame, x)
     turned = record(frame, "rot90", x.tensor, ConstantVariable(whole(k)))
     swapped = whole(k) % 2 and x.ndim > 1
@@ -59,20 +59,20 @@ def _rot90(frame, x, k=ConstantVariable(1)):
     return view(frame, np.rot90, x, (k,), lay_out_as(frame, turned, like))
 
 
-def _diagonal(frame, x, offset=ConstantVariable(0), axis1=ConstantVariable(0), axis2=ConstantVariable(1)):
+def _diagonal(frame, x, /, offset=ConstantVariable(0), axis1=ConstantVariable(0), axis2=ConstantVariable(1)):
     x, rest = as_array(frame, x), (offset, axis1, axis2)
     made = record(frame, "diagonal", x.tensor, *[ConstantVariable(whole(v)) for v in rest])
     return view(frame, np.diagonal, x, rest, made)
 
 
-def _diag(frame, x, k=ConstantVariable(0)):
+def _diag(frame, x, /, k=ConstantVariable(0)):
     x = as_array(frame, x)
     if x.ndim == 2:
         return _diagonal(frame, x, k)
     return wrap_array(record(frame, "diag", x.tensor, ConstantVariable(whole(k))))
 
 
-def _broadcast_to(frame, x, shape):
+def _broadcast_to(frame, x, /, shape):
     x = as_array(frame, x)
     sizes = shape.unpack(frame) if isinstance(shape, SequenceVariable) else [shape]
     if any(isinstance(n, ConstantVariable) and plain(n) < 0 for n in sizes):

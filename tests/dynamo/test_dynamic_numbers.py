@@ -212,3 +212,17 @@ def test_errors_name_the_class_of_an_object_beside_a_symbol():
     for n in (3, 4, 5):
         found, expected = compiled(weft.ones(2), Counted(5), n), f(weft.ones(2), Counted(5), n)
         assert found[1:] == expected[1:] and weft.equal(found[0], expected[0])
+
+
+@pytest.mark.parametrize("backend", ["inductor", "aot_eager"])
+@pytest.mark.parametrize("f", [lambda x, n: x.reshape(n, 4), lambda x, n: x.view(n, -1), lambda x, n: x.unflatten(0, (n, -1))])
+def test_a_size_that_is_a_number_may_be_the_one_to_infer(f, backend):
+    def outcome(g, n):
+        try:
+            return g(weft.ones(6, 4), n).shape
+        except RuntimeError as e:
+            return str(e)
+
+    compiled = weft.compile(f, backend=backend)
+    for n in (2, 3, 6, -1, -2, 1, 0, -1):
+        assert outcome(compiled, n) == outcome(f, n)

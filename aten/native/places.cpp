@@ -211,17 +211,17 @@ struct Walk {
 };
 
 // How a run of one index lies. DENSE: indices and elements of `near` are adjacent. LINE: also, indices are places in one adjacent line,
-// and not negative.
-enum class Run { APART, DENSE, LINE };
+// and not negative. RING: the same, but negative ones count from its end.
+enum class Run { APART, DENSE, LINE, RING };
 
 // A run of one index whose elements move one by one: each is read once, checked and used. The number of those in range that came first.
 template <PlaceOp op, class T, Run run> int64_t apply_run(const Places &p, int64_t n, const int64_t *index, T *far, T *near) {
   const int last = p.ndim - 1;
   const int64_t extent = p.extent[0];
-  if constexpr (run == Run::LINE) {
+  if constexpr (run == Run::LINE || run == Run::RING) {
     int64_t i = 0;
     const auto take = [&](int64_t at) {
-      const int64_t place = __atomic_load_n(index + at, __ATOMIC_RELAXED);
+      const int64_t given = __atomic_load_n(index + at, __ATOMIC_RELAXED), place = run == Run::RING ? given + (given >> 63 & extent) : given;
       const bool inside = __builtin_expect((uint64_t)place < (uint64_t)extent, 1);
       if (inside) apply<op>(far[place], near[at]);
       return inside;
@@ -250,8 +250,11 @@ template <PlaceOp op, class T> void run_elements(Job &job, int64_t begin, int64_
   Places &p = *job.places;
   const int last = p.ndim - 1;
   const int64_t length = p.sizes[last], index_step = p.index_steps[0][last], near_step = p.near_steps[last];
-  const bool dense = index_step == 1 && near_step == 1, line = dense && !p.wraps && p.stride[0] == 1 && p.far_steps[last] == 0;
-  const auto apply_some = line ? apply_run<op, T, Run::LINE> : dense ? apply_run<op, T, Run::DENSE> : apply_run<op, T, Run::APART>;
+  const bool dense = index_step == 1 && near_step == 1, line = dense && p.stride[0] == 1 && p.far_steps[last] == 0;
+  const auto apply_some = line && p.wraps ? apply_run<op, T, Run::RING>
+                          : line          ? apply_run<op, T, Run::LINE>
+                          : dense         ? apply_run<op, T, Run::DENSE>
+                                          : apply_run<op, T, Run::APART>;
   Walk walk(p, begin / length);
   int64_t column = begin % length, polled = begin;
   for (int64_t i = begin; i < end && !job.bad;) {

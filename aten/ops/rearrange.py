@@ -476,9 +476,9 @@ def combinations(input, r, with_replacement):
         raise RuntimeError(f"Expect a 1D vector, but got shape {show(input.shape)}")
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
-    if r == 0:
-        return input.new_empty([0])
     n = int(input.shape[0])
+    if r < 2:
+        return ops.reshape(ops.clone(input), [n, 1]) if r else input.new_empty([0])
     rows = math.comb(n + r - 1 if with_replacement else n, r)
     ops.new_empty(input, [min(rows * r, 2**63 - 1)], dtype=dtypes.int64)  # (there is memory for so many, or that is said at once)
     chosen = _int_tensor(_choices(n, rows, r, 0 if with_replacement else 1), input.device)

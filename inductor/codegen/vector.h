@@ -359,8 +359,11 @@ template <int L, int S, class T, class N> W_INLINE auto w_every_nth(const T *p, 
 template <int L, class T, class I, class N> W_INLINE auto w_gather_at(const T *p, I index, N n) {
   w_vec<w_raw<T>, L> v{};
   const unsigned m = w_wanted<L>(n);
+  I at = index;
+  __asm__("" : "+m"(at));  // in memory: lanes are read there faster than they are taken from a register
+  const w_elem<I> *const lanes = (const w_elem<I> *)&at;
   for (int k = 0; k < L; k++)
-    if (m >> k & 1) v[k] = ((const w_raw<T> *)p)[index[k]];
+    if (m >> k & 1) v[k] = ((const w_raw<T> *)p)[lanes[k]];
   return w_mem<T>::up(v);
 }
 template <class T, class V, class N> W_INLINE void w_store(T *p, V v, N n) { w_write(p, w_mem<T>::down(v), n); }

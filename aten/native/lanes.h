@@ -18,6 +18,19 @@ template <int bytes> struct w_unsigned { typedef unsigned long T; };
 template <> struct w_unsigned<2> { typedef unsigned short T; };
 template <> struct w_unsigned<4> { typedef unsigned T; };
 template <class T> constexpr bool w_integral = (T)0.5 == (T)0;
+// GCC 12 takes a float that becomes an integer and a float again, lane by lane, for one that is truncated: -0.5 would become -0, and 1e30
+// stay as it is. It does not know what an integer that went through here was made of.
+template <class V> W_INLINE V w_made(V v) {
+  if constexpr (sizeof(V) == 16) __asm__("" : "+x"(v));
+#ifdef __AVX__
+  else if constexpr (sizeof(V) == 32) __asm__("" : "+x"(v));
+#endif
+#ifdef __AVX512F__
+  else if constexpr (sizeof(V) == 64) __asm__("" : "+v"(v));
+#endif
+  else __asm__("" : "+m"(v));
+  return v;
+}
 template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v) {
   typedef w_elem<V> E;
   constexpr int from = sizeof(E), to = sizeof(T);
@@ -55,6 +68,8 @@ template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v) {
     return w_cast<T>(w_cast<typename w_signed<from / 2>::T>(v));
   } else if constexpr (w_integral<E> && !w_integral<T> && from < 4) {
     return w_cast<T>(w_cast<int>(v));
+  } else if constexpr (!w_integral<E> && w_integral<T>) {
+    return w_made(__builtin_convertvector(v, w_vec<T, w_lanes<V>>));
   } else {
     return __builtin_convertvector(v, w_vec<T, w_lanes<V>>);
   }

@@ -106,18 +106,27 @@ static Py_ssize_t limit_of(PyObject *config, const char *name, Py_ssize_t otherw
   return limit;
 }
 
+// Whether there are as many entries of this config as there may be, or of all configs: `limit` of them.
+static bool is_full(CodeState *state, PyObject *config, Py_ssize_t *limit) {
+  Py_ssize_t n = 0;
+  for (Entry *e : state->entries) n += e->config == config;
+  *limit = limit_of(config, "recompile_limit", 8);
+  if (n < *limit) {
+    n = (Py_ssize_t)state->entries.size();
+    *limit = n ? limit_of(config, "accumulated_recompile_limit", 256) : 1;
+  }
+  return n >= *limit;
+}
+
 Permission may_compile(CodeState *state, PyCodeObject *code, PyObject *config) {
   constexpr int kFrames = 32; // with fewer left, guards that call Python (a key's `__eq__`) fail for that alone
   if (!compiler || tls.mode != kCompile || state->compiling || state->closed || frames_left() < kFrames) return kNo;
-  Py_ssize_t limit = limit_of(config, "recompile_limit", 8), n = 0;
-  for (Entry *e : state->entries) n += e->config == config;
-  if (n < limit) {
-    n = (Py_ssize_t)state->entries.size();
-    limit = n ? limit_of(config, "accumulated_recompile_limit", 256) : 1;
-  }
-  if (n < limit) return kYes;
+  Py_ssize_t limit;
+  if (!is_full(state, config, &limit)) return kYes;
   if (!state->limit_told) {
     Suspended off;
+    PyGC_Collect(); // entries for what is garbage already (a class is always in a circle) go with it
+    if (!is_full(state, config, &limit)) return kYes;
     PyObject *r = PyObject_CallMethod(compiler, "limit_reached", "OnO", (PyObject *)code, limit, config);
     if (!r) return kError;
     Py_DECREF(r);

@@ -299,9 +299,6 @@ def test_a_class_whose_method_is_compiled_or_inlined():
 def test_classes_with_compiled_methods_come_and_go():
     def many(n):
         for i in range(n):
-            if i % 5 == 4:
-                gc.collect()  # classes are cycles: until then they count
-
             class K:
                 @weft.compile(backend=backend)
                 def m(self, x):
@@ -319,7 +316,12 @@ def test_classes_with_compiled_methods_come_and_go():
         graphs.append(weakref.ref(gm))
         return gm.forward
 
-    code = many(20)
+    often = gc.get_threshold()
+    gc.set_threshold(0)  # classes are circles: the limit has them collected
+    try:
+        code = many(20)
+    finally:
+        gc.set_threshold(*often)
     assert len(graphs) == 20 and convert_frame.counters["limits"] == 0
     gc.collect()
     assert _eval_frame.entries(code) == []

@@ -298,7 +298,8 @@ def test_a_class_whose_method_is_compiled_or_inlined():
 
 def test_classes_with_compiled_methods_come_and_go():
     def many(n):
-        for i in range(n):
+        for _ in range(n):
+
             class K:
                 @weft.compile(backend=backend)
                 def m(self, x):

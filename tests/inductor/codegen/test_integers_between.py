@@ -1,4 +1,4 @@
-"""Floats that become integers and floats again: what GCC 12 takes for truncation, lane by lane, gives -0 and numbers beyond the integers."""
+"""Floats that become integers and floats again: GCC 12 takes them for truncated, lane by lane (-0, numbers beyond the integers)."""
 
 import pytest
 

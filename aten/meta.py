@@ -263,7 +263,7 @@ def channels_innermost(meta: Meta) -> bool:
     """Whether the dims of an image or volume lie in the order (0, 2, …, 1), channels innermost, with gaps or without; row-major
     ones do not, whatever their sizes. What symbols decide of that is guarded."""
     n = len(meta.sizes)
-    if n not in (4, 5) or meta.is_contiguous():
+    if n not in (4, 5) or meta.is_contiguous() or is_row_major_now(meta):
         return False
     sizes, strides = meta.sizes, meta.strides
     least: Size = 0

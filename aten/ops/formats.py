@@ -6,7 +6,7 @@ from typing import Any
 
 from aten import _native
 from aten.layout import channels_last, channels_last_3d
-from aten.meta import Meta, channels_innermost, contiguous_strides
+from aten.meta import Meta, channels_innermost, contiguous_strides, is_row_major_now
 from aten.op import Op, ops
 
 FORMATS = {4: channels_last, 5: channels_last_3d}
@@ -48,7 +48,7 @@ def keep_channels(op: Op, *images: int, dense: bool = False, gradients: bool = F
         args = [input, *rest]
         places = [0, *(i for i in images if args[i] is not None)]
         found = format_of(*[args[i] for i in places])
-        if found is None and not (dense and not Meta.of(input).is_contiguous()):
+        if found is None and not (dense and not is_row_major_now(Meta.of(input))):  # (as `contiguous` asks)
             return definition(input, *rest)
         for i in places:
             if gradients and found is FORMATS.get(args[i].ndim) and _is_recorded(args[i]):

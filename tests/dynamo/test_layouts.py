@@ -163,3 +163,17 @@ def test_what_is_broadcast_says_nothing_of_the_order_of_dims_where_its_size_is_a
         return y + x
 
     assert weft.compile(f, dynamic=True)(x, row).stride() == f(x, row).stride()
+
+
+@pytest.mark.parametrize("dims", [(3, 1, 2, 0), (0, 1, 3, 2), (0, 3, 1, 2), (3, 0, 2, 1), (1, 2, 0, 3), (2, 0, 1, 3)], ids=str)
+def test_images_that_lie_by_rows_because_a_size_is_one(dims):
+    """Their copy is the tensor itself, so that who asks for one has to ask as the copy does."""
+    x, y = weft.randn(1, 64, 7, 8).permute(dims), weft.randn(1, 64, 7, 8).permute(dims).contiguous()
+    for f in (
+        lambda x, y: weft.nn.functional.batch_norm(weft.cumsum(x, 3) / x, None, None, training=True),
+        lambda x, y: weft.nn.functional.batch_norm(x.sinh() + y, None, None, training=True),
+    ):
+        for args in ((x, y), (y, x)):
+            weft.compiler.reset()
+            got = weft.compile(f, dynamic=True, fullgraph=True, backend="aot_eager")(*args)
+            assert weft.allclose(got, f(*args), atol=1e-5)

@@ -190,9 +190,11 @@ def eager_entry(code: types.CodeType, config: Config, guards: GuardSet) -> Any:
 
 
 def leave_to_python(code: types.CodeType, scope: Scope, reason: str) -> bool | None:
-    """Never capture `code` again. What libraries call is not captured either: they run without the hook."""
+    """Never capture `code` again. What libraries, and callbacks of the collector, call is not captured either: they run without the
+    hook."""
     top = str(scope.globals.get("__name__")).partition(".")[0]
-    if top == "aten" or trace_rules.left_to_python(top):  # (weft's Modules call the user's code)
+    alone = top == "aten" or trace_rules.left_to_python(top)  # (weft's Modules call the user's code)
+    if alone or trace_rules.is_called_by_collector(code):
         _eval_frame.skip(code, True)
         return None
     counters["skipped"] += 1

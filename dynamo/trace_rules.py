@@ -5,6 +5,7 @@ Also: which objects are part of libraries, so that nothing is guarded about them
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import types
@@ -201,7 +202,20 @@ def skip_code(code: types.CodeType, globals: dict) -> str | None:
         return "it asks for its own frame"
     if shares_its_locals(code):
         return "its calls of locals() share a dict"
+    if is_called_by_collector(code):
+        return "the garbage collector calls it"
     return None
+
+
+def is_called_by_collector(code: types.CodeType) -> bool:
+    """Whether it is a callback of the garbage collector, which comes in the middle of whatever runs and is no part of it."""
+    for callback in gc.callbacks:
+        if type(callback) not in (types.FunctionType, types.MethodType):
+            callback = next((c.__dict__["__call__"] for c in type(callback).__mro__ if "__call__" in c.__dict__), None)
+        function = callback.__func__ if type(callback) is types.MethodType else callback
+        if type(function) is types.FunctionType and function.__code__ is code:
+            return True
+    return False
 
 
 def names_what_ends(code: types.CodeType, globals: dict, closure: tuple) -> bool:

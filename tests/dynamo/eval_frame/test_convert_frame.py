@@ -171,6 +171,46 @@ def test_a_backend_may_return_lists():
     assert a.tolist() == [2, 2, 2] and b.tolist() == [0, 0, 0]
 
 
+class Heard:
+    def __init__(self):
+        self.total = weft.zeros(1)
+
+    def method(self, phase, info):
+        self.__call__(phase, info)
+
+    def __call__(self, phase, info):
+        self.total = added(self.total)
+
+
+def added(total):
+    return total + 1
+
+
+@pytest.mark.parametrize("kind", ["function", "method", "object"])
+def test_what_the_collector_calls_is_no_part_of_what_runs(kind):
+    heard, captured = Heard(), []
+    callback = {"function": lambda phase, info: heard(phase, info), "method": heard.method, "object": heard}[kind]
+
+    def backend(graph, inputs):
+        captured.append(str(graph.graph))
+        return graph.forward
+
+    def f(x):
+        y = x.sin()
+        gc.collect()
+        return y.cos()
+
+    gc.callbacks.append(callback)
+    try:
+        compiled = weft.compile(f, backend=backend)
+        for _ in range(2):
+            assert weft.equal(compiled(ones()), f(ones()))
+    finally:
+        gc.callbacks.remove(callback)
+    assert len(captured) == 2 and "sin" in captured[0] and "cos" in captured[1]
+    assert heard.total.item() >= 8  # each collection begins and ends
+
+
 def test_the_limit_of_recompilations_is_told_once():
     def f(x, n):
         return x + len(n)

@@ -139,7 +139,7 @@ def unbound_cells(x):
     if x.ndim > 1:
         never = 1
     taken = x.ndim
-    inner = lambda: (never, taken)  # noqa: F821
+    inner = lambda: (never, taken)  # noqa: F821  (both are deleted below, which is what is asked)
     y = x + taken
     for attempt in range(3):
         try:

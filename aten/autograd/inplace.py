@@ -93,11 +93,11 @@ def shows_again(op: Any, args: tuple[Any, ...]) -> bool:
     return op.name in ("as_strided", "expand") or (op.name == "unfold" and args[1] > args[2])
 
 
-def _path(view: Tensor) -> tuple[Tensor, Path | _Places]:
-    """The root of a view, and how the view is made from it."""
+def _path(view: Tensor, top: Tensor | None = None) -> tuple[Tensor, Path | _Places]:
+    """The root of a view, or what is called the top on the way to it, and how the view is made from it."""
     steps: list[tuple[Any, tuple[Any, ...]]] = []
     root, relaid, plain = view, False, True
-    while root._view_of is not None:
+    while root is not top and root._view_of is not None:
         root, op, args = root._view_of
         steps.append((op, args))
         relaid = relaid or _native.is_relaid(root)
@@ -169,9 +169,20 @@ def lies_otherwise(g: Any, layout: Meta) -> bool:
     return g.stride() != layout.strides and 0 not in layout.strides
 
 
+def _leaf_above(view: Tensor) -> Tensor | None:
+    """What a view is made of that is a leaf and requires grad though its root does not: a view of a tensor without history that
+    was made one. Writes to the root have no history then, and the leaf is what it was."""
+    found = None
+    while view._view_of is not None:
+        view = view._view_of[0]
+        if found is None and view.requires_grad and view._grad_fn is None:
+            found = view
+    return None if view.requires_grad else found
+
+
 def refresh(view: Tensor) -> None:
-    """Give a view whose memory was written through another tensor the history it now has: that of its root."""
-    root, path = _path(view)
+    """Give a view whose memory was written through another tensor the history it now has: that of its root or a leaf between."""
+    root, path = _path(view, _leaf_above(view))
     before = _native.set_grad_enabled(True)
     try:
         fresh = path.view(root)

@@ -79,6 +79,27 @@ def test_a_view_that_is_a_leaf_keeps_its_own_gradient():
         view.add_(1)
 
 
+@pytest.mark.parametrize("write", ["v.detach()[:1] = 0", "v.detach().view(aten.int32)[:1] = 0", "base.mul_(2)", "x.data.mul_(2)"])
+@pytest.mark.parametrize("view", ["x.unsqueeze(0)", "x.as_strided((1, 3, 2), (6, 1, 3))", "x.t()[1:]"])
+def test_views_of_a_leaf_that_is_a_view_keep_their_history_where_what_was_written_has_none(view, write):
+    base = aten.arange(6.0)
+    x = base.as_strided((3, 2), (1, 3)).requires_grad_()
+    names = {"x": x, "base": base, "aten": aten}
+    v = names["v"] = eval(view, names)
+    exec(write, names)
+    (g,) = aten.autograd.grad((v * 3).sum(), x)
+    assert g.sum().item() == 3 * v.numel() and v.grad_fn is not None
+
+
+def test_views_of_a_leaf_that_is_a_view_take_the_history_that_its_root_is_given():
+    base, y = aten.arange(4.0), leaf(1.0)
+    x = base.view(2, 2).requires_grad_()
+    v = x[0]
+    base.mul_(y)
+    gx, gy = aten.autograd.grad(v.sum(), [x, y], allow_unused=True)
+    assert gx is None and gy.tolist() == [1]
+
+
 def test_what_backward_needs_must_not_change():
     x = leaf(1.0, 2.0)
     y = x.exp()

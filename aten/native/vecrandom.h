@@ -52,6 +52,7 @@ template <class U> WEFT_INLINE U vm_philox_block(unsigned long seed, unsigned lo
   }
   return (U)(sizeof(U{}[0]) == 4 ? (x & low) | (y << 32) : (x << 32) | (y & low));
 }
+// (A run whose first lanes nobody asks for may begin before the first element, as that of `pad`: quotients go down.)
 // A source of consecutive elements: none, so that they are computed where they are asked for ...
 struct vm_direct {};
 // Elements that begin within a counter.
@@ -62,9 +63,10 @@ template <class U> static __attribute__((noinline, cold)) U vm_philox_shifted(un
   return r;
 }
 template <class U> WEFT_INLINE U vm_philox_run(vm_direct, unsigned long seed, unsigned long first, long element) {
-  constexpr unsigned long per = 16 / sizeof(U{}[0]);
-  first += (unsigned long)element / per;
-  if (__builtin_expect(element % per != 0, 0)) return vm_philox_shifted<U>(seed, first, element % per);
+  constexpr int shift = sizeof(U{}[0]) == 8 ? 1 : 2;
+  const long skip = element & ((1 << shift) - 1);
+  first += (unsigned long)(element >> shift);
+  if (__builtin_expect(skip != 0, 0)) return vm_philox_shifted<U>(seed, first, skip);
   return vm_philox_block<U>(seed, first);
 }
 // ... or those of 32 counters ahead, of one draw. Several chains of rounds side by side take half the time of one after the
@@ -89,8 +91,9 @@ template <int bytes> static __attribute__((noinline)) void vm_look_ahead(vm_ahea
   constexpr int lanes = VM_PHILOX_LANES, chains = 4;
   typedef vm_vector<unsigned long, lanes>::V W;
   const W low = W{} + 0xfffffffful, m0 = W{} + 0xD2511F53ul, m1 = W{} + 0xCD9E8D57ul;
-  a.start = element - element % (16 / bytes);
-  first += (unsigned long)a.start / (16 / bytes);
+  constexpr int shift = bytes == 8 ? 1 : 2;
+  a.start = element >> shift << shift;
+  first += (unsigned long)(element >> shift);
   for (int part = 0; part < 32; part += lanes * chains) {
     W c0[chains], c1[chains], c2[chains], c3[chains], k0 = W{} + seed, k1 = W{} + (seed >> 32);
     _Pragma("GCC unroll 4") for (int c = 0; c < chains; c++) {

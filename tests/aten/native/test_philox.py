@@ -57,6 +57,7 @@ def library(request, tmp_path_factory):
 
 
 RUNS = [(0, 1, 70, 0), (3, 1, 40, 0), (6, 1, 33, 0), (5, 3, 40, 0), (0, 0, 16, 0), (0, 1, 300, 1), (7, 1, 333, 1)]
+RUNS += [(-8, 1, 70, 0), (-3, 1, 40, 0), (-8, 1, 70, 1), (-5, 1, 40, 1), (-150, 1, 333, 1)]  # only from 0 on they are asked for
 CASES = [(7, 0), (2**63 + 11, 2**32 - 9)]  # the low word of the counter wraps
 DTYPES = {"bits": "u4", "float": "f4", "double": "f8", "normal": "f4", "dnormal": "f8", "below": "i8"}
 
@@ -100,8 +101,9 @@ def test_elements_are_those_of_the_eager_fills(library, name, lanes):
             args = [ctypes.c_ulong(seed), ctypes.c_ulong(first), *map(ctypes.c_long, (start, step, n, ahead))]
             fn(ctypes.c_void_p(out.ctypes.data), *args)
             places = start + np.arange(n) * step
-            want = eager(name, seed, first, places.max() + 1)[places]
-            np.testing.assert_array_equal(out, want, err_msg=f"{start} {step} {ahead}")
+            asked = places >= 0
+            want = eager(name, seed, first, places.max() + 1)[places[asked]]
+            np.testing.assert_array_equal(out[asked], want, err_msg=f"{start} {step} {ahead}")
 
 
 def test_eager_uniform_numbers_are_the_published_generator():

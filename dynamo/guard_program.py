@@ -25,7 +25,7 @@ _WORD_INFERENCE = 0x08000000
 _DEVICE_TYPES = {"cpu": 0, "cuda": 1, "meta": 2}
 # Checks that read dictionaries of their object: worth remembering even for an argument.
 _REMEMBERED = frozenset(
-    ("LACKS_ATTR", "LACKS_INSTANCE_ATTR", "FUNCTION_CODE", "LACKS_DEFAULTS", "GLOBALS", "CLASS_LOOKUP", "INHERITS", "MRO")
+    ("LACKS_ATTR", "LACKS_INSTANCE_ATTR", "FUNCTION_CODE", "LACKS_DEFAULTS", "GLOBALS", "CLASS_LOOKUP", "INHERITS", "MRO", "MAKES")
 )
 
 
@@ -197,6 +197,9 @@ class GuardCompiler:
 
     def _emit_mro(self, guard: Guard, index: int) -> None:
         self._check("MRO", guard.source, index, data=guard.classes, name="__mro__")
+
+    def _emit_makes(self, guard: Guard, index: int) -> None:
+        self._check("MAKES", guard.source, index, data=(int(guard.answer),), name="__new__")
 
     def _emit_length(self, guard: Guard, index: int) -> None:
         self._check("LENGTH", guard.source, index, data=(guard.length,))

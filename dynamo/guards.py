@@ -296,6 +296,11 @@ MroIs = Kind(  # the classes that a look-up on the class `source` asks, by their
     check=lambda g, x: tuple(map(id, _mro(x))) == g.classes,
     failed=lambda g, x: f"{g.source} has other bases",
 )
+MakesAsObject = Kind(  # whether C makes instances of the class `source` as of object
+    "MAKES", "source answer",
+    check=lambda g, x: _eval_frame.makes_as_object(x) == g.answer,
+    failed=lambda g, x: f"{g.source} makes its instances {'otherwise than' if g.answer else 'as'} object does now",
+)
 LacksGlobal = Kind(  # a name that the globals lack (so that the builtin is meant); source is None
     "LACKS_GLOBAL", "source name",
     check=lambda g, x, scope: g.name not in scope.globals,

@@ -151,8 +151,10 @@ class World(ClassesSeen):
         return list(zip(found, keys))
 
     def makes_as_object(self, cls: type) -> bool:
-        """Whether C makes instances of a class as of object. (One whose `__new__` was taken away is not made so again.)"""
-        return _eval_frame.makes_as_object(cls)
+        """Whether C makes instances of a class as of object; guarded. (One whose `__new__` was taken away is not made so again.)"""
+        answer = _eval_frame.makes_as_object(cls)
+        self.output.guard(guards.MakesAsObject(Object(cls), answer))
+        return answer
 
     def check_order_is_known(self, ordered: Any) -> None:
         """An OrderedDict asks its keys for their hashes where it is iterated over."""

@@ -201,6 +201,12 @@ bool check(Walk &w, const Instr &in) {
     for (Py_ssize_t i = 0; same && i < n; i++) same = PyTuple_GET_ITEM(type->tp_mro, i) == (PyObject *)in.data[i];
     return same;
   }
+  case OP_MAKES: {
+    if (!PyType_Check(o)) return false;
+    _PyType_Lookup((PyTypeObject *)o, in.name); // it has a version now, which ends when its `__new__` is set or deleted
+    w.saw_type((PyTypeObject *)o);
+    return (((PyTypeObject *)o)->tp_new == PyBaseObject_Type.tp_new) == (bool)in.data[0];
+  }
   case OP_INHERITS: {
     if (!PyType_Check(o)) return false;
     PyTypeObject *type = (PyTypeObject *)o;

@@ -119,6 +119,7 @@ static bool is_valid(const GuardProgram *p, const Instr &in) {
   case OP_DICT_KEY: return is_register(in.a) && d.size() == 1;
   case OP_CLASS_LOOKUP: return is_register(in.a) && in.name && PyUnicode_Check(in.name);
   case OP_MRO: return is_register(in.a) && in.name && PyUnicode_Check(in.name);
+  case OP_MAKES: return is_register(in.a) && in.name && PyUnicode_Check(in.name) && d.size() == 1;
   case OP_INHERITS: return is_register(in.a) && in.name && PyUnicode_Check(in.name) && d.size() == 1;
   }
   return is_register(in.a);

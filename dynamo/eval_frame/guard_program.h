@@ -15,7 +15,7 @@
   X(LOCAL) X(CLOSURE) X(CELL) X(GLOBAL) X(BUILTIN) X(OBJECT) X(ATTR) X(CLASS_ATTR) X(ITEM) X(DICT_KEY)                 \
   X(INSTANCE_DICT) X(CONVERT)                                                                                         \
   /* checks of regs[a] */                                                                                             \
-  X(TYPE_IS) X(ID_IS) X(EQUALS) X(LENGTH) X(DICT_KEYS) X(LACKS_KEY) X(LACKS_ATTR) X(SET) X(CLASS_LOOKUP) X(INHERITS) X(MRO)  \
+  X(TYPE_IS) X(ID_IS) X(EQUALS) X(LENGTH) X(DICT_KEYS) X(LACKS_KEY) X(LACKS_ATTR) X(SET) X(CLASS_LOOKUP) X(INHERITS) X(MRO) X(MAKES)  \
   X(LACKS_INSTANCE_ATTR) X(LACKS_GLOBAL) X(FUNCTION_CODE) X(LACKS_DEFAULTS) X(GLOBALS) X(TENSOR) X(VALUE)                       \
   /* checks of several registers, or of none */                                                                       \
   X(SAME_OBJECT) X(DISTINCT) X(APART) X(DISJOINT) X(OVERLAP) X(AMBIENT) X(NUM_THREADS) X(SHAPE)

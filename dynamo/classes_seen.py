@@ -283,9 +283,9 @@ class ClassesSeen:
 
     def enum_member(self, cls: type, name: str) -> Variable | None:
         """A member of an enumeration by its name, or None. The members of a class never change."""
-        if not isinstance(cls, enum.EnumMeta) or name not in cls._member_map_:
+        if not issubclass(type(cls), enum.EnumMeta) or name not in (members := members_of(cls)["_member_map_"]):
             return None
-        return self.known(cls._member_map_[name])
+        return self.known(members[name])
 
     def enum_field(self, member: enum.Enum, name: str) -> Variable:
         """What a member of an enumeration has as its value or name: its own, unless its class computes it."""

@@ -18,7 +18,7 @@ from dynamo import _eval_frame, breaks, config
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.implicit import gives_its_frame, looks_at_variables, shares_its_locals
 from dynamo.bytecode.instruction import decode
-from dynamo.real_objects import class_module
+from dynamo.real_objects import class_module, members_of, mro_of, walk
 
 OWN = frozenset({"weft", "aten", "dynamo", "inductor"})
 # Parts of the standard library that are plain Python over values; the rest is left to Python.
@@ -211,7 +211,7 @@ def is_called_by_collector(code: types.CodeType) -> bool:
     """Whether it is a callback of the garbage collector, which comes in the middle of whatever runs and is no part of it."""
     for callback in gc.callbacks:
         if type(callback) not in (types.FunctionType, types.MethodType):
-            callback = next((c.__dict__["__call__"] for c in type(callback).__mro__ if "__call__" in c.__dict__), None)
+            callback = walk(mro_of(type(callback)), "__call__")
         function = callback.__func__ if type(callback) is types.MethodType else callback
         if type(function) is types.FunctionType and function.__code__ is code:
             return True
@@ -251,11 +251,11 @@ def _named(code: types.CodeType, globals: dict, closure: tuple) -> list:
 
 def _looks_at_variables(obj: Any) -> bool:
     if issubclass(type(obj), type):
-        return any(map(_looks_at_variables, [v for v in obj.__dict__.values() if type(v) is types.FunctionType]))
+        return any(map(_looks_at_variables, [v for v in members_of(obj).values() if type(v) is types.FunctionType]))
     return type(obj) is types.FunctionType and looks_at_variables(obj.__code__)
 
 
 def _makes_what_ends(obj: Any) -> bool:
     if type(obj) is types.FunctionType:
         return bool(obj.__code__.co_flags & 0x20)
-    return issubclass(type(obj), type) and any("__del__" in c.__dict__ for c in type.mro(obj))
+    return issubclass(type(obj), type) and any("__del__" in members_of(c) for c in mro_of(obj))

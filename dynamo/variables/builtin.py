@@ -176,9 +176,12 @@ def delattr_(frame, obj, name, /):
 
 @builtin(vars)
 def vars_(frame, obj, /):
-    if not obj.hasattr(frame, "__dict__"):
-        raise raise_exception(frame, TypeError, "vars() argument must have __dict__ attribute")
-    return obj.getattr(frame, "__dict__")
+    try:
+        return obj.getattr(frame, "__dict__")
+    except Raised as r:
+        if not issubclass(r.value.cls, AttributeError):
+            raise
+    raise raise_exception(frame, TypeError, "vars() argument must have __dict__ attribute")
 
 
 @builtin(super)

@@ -116,11 +116,11 @@ def _is_half_op(node: FxNode) -> bool:
     return getattr(node.target, "name", "") in VIEWS or "pointwise" in getattr(node.target, "tags", ())
 
 
-def in_half(value: Any) -> Any:
-    """A value as elements of its dtype, if that is a half type; anything else as it is."""
-    if isinstance(value, list):
-        return [in_half(v) for v in value]
-    if not isinstance(value, Value) or value.dtype not in HALF or is_half(value.body, value.dtype):
+def in_half(value: Any, loads: Callable[[Node], bool] = lambda n: True) -> Any:
+    """A value as elements of its dtype, if that is a half type; anything else as it is. `loads` as for `is_half`."""
+    if isinstance(value, (list, tuple)):
+        return [in_half(v, loads) for v in value]
+    if not isinstance(value, Value) or value.dtype not in HALF or is_half(value.body, value.dtype, loads):
         return value
     if value.body.kind == "const":
         return Value(value.sizes, value.dtype, const(as_half(value.body.value, value.dtype), value.body.dtype))

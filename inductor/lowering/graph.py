@@ -390,8 +390,8 @@ class GraphLowering:
                 raise NotLowered(f"{n.target.name} adds in an order of its own")
             if fn is None or self.kept(n, args) or (self.is_complex(args) and not self.moves_as_it_lies(n.target.name)):
                 raise NotLowered(n.target.name)
-            if exact.decides(n):
-                args = exact.in_half(args)
+            if exact.decides(n) or n in self.before_jumps:
+                args = exact.in_half(args, self.is_rounded)
             value = fn(self, *args, **kwargs)
             if self.is_complex([value]) and self.layout(value) is None:
                 raise NotLowered("elements of complex numbers in another order")
@@ -429,13 +429,18 @@ class GraphLowering:
         """The value as the node's users see it: in a buffer of its own if many of them would compute it again."""
         if not isinstance(value, Value):
             return value
-        value = exact.in_half(value) if settings.exact or n in self.before_jumps else value
+        value = exact.in_half(value, self.is_rounded) if settings.exact or n in self.before_jumps else value
         if settings.exact and target_name(n) not in VIEWS and exact.stored_for_steps(n):
             return self.stored_as_eager(value, n.meta["val"])
         users = sum(1 for u in n.users if u.op != "output") + any(u.op == "output" for u in n.users)
         if choices.realize(value.body, users) or choices.repeats(value.body, *self.times_read(n)) or self.widens_product(n, value):
             return self.realize(value, self.dense(n.meta.get("val")))
         return value
+
+    def is_rounded(self, n) -> bool:
+        """Whether what a load gives has been rounded to the dtype of its buffer: what a loop has stored is read from a register by those
+        that are fused with it. (In exact mode it is rounded there.)"""
+        return settings.exact or self.buffers[n.buffer].kind == "input"
 
     def widens_product(self, n, value: Value) -> bool:
         """Whether a product of halves is asked for as float32 alone: its sums are stored as they are then, in its epilogue, instead

@@ -41,3 +41,34 @@ def test_the_nearest_pixel_is_eagers():
     image, grid = weft.randn(2, 3, 5, 5).bfloat16(), (weft.rand(2, 40, 40, 2) * 2 - 1).bfloat16()
     f = lambda image, grid: weft.nn.functional.grid_sample(image, grid, mode="nearest", align_corners=False)
     assert weft.equal(weft.compile(f, fullgraph=True)(image, grid), f(image, grid))
+
+
+OF_STORED = {  # what a loop has stored is compared in one that is fused with it
+    "amax": lambda q: (q * 0.3).amax(-1),
+    "amin": lambda q: (q * 0.3).amin(-1),
+    "max of all": lambda q: (q * 0.3).max(),
+    "norm": lambda q: (q * 0.3).norm(float("inf"), -1),
+    "aminmax": lambda q: weft.aminmax(q * 0.3, dim=-1).max,
+    "where": lambda q: weft.where(q * 1.7 >= (q * 1.7).amax(-1, keepdim=True), q, 0),
+    "quotients": lambda q: (q / (q * 1.7).amax(-1, keepdim=True) * 9).round() * q,
+    "softmax": lambda q: ((q * 0.3) - (q * 0.3).amax(-1, keepdim=True)).exp(),
+}
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("dtype", [weft.float16, weft.bfloat16], ids=str)
+@pytest.mark.parametrize("name", OF_STORED)
+def test_what_was_stored_is_compared_as_it_was_rounded(name, dtype, dynamic):
+    weft.compiler.reset()
+    f = OF_STORED[name]
+    compiled = weft.compile(f, dynamic=dynamic)
+    weft.manual_seed(0)
+    x = weft.randn(7, 33).to(dtype)
+    found = []
+    for g in (f, compiled):
+        q = x.clone().requires_grad_()
+        y = g(q)
+        y.sum().backward()
+        found.append((y.detach().float(), q.grad.float()))
+    for got, expected in zip(found[1], found[0]):
+        weft.testing.assert_close(got, expected, rtol=0.02, atol=0.02)

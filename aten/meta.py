@@ -166,6 +166,11 @@ def known_equal(a: Size, b: Size) -> bool:
     return env is not None and env.simplify(ea) is env.simplify(eb)
 
 
+def same_size(a: Size, b: Size) -> bool:
+    """Whether two sizes are equal in this call; what is not known for certain is guarded."""
+    return known_equal(a, b) or bool(a == b)
+
+
 def is_transposed(x: Meta) -> bool:
     """Whether a matrix is a row-major one seen the other way, for certain. Its gradient by a product is made to lie like it."""
     (rows, columns), (down, across) = x.sizes, x.strides

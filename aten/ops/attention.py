@@ -7,7 +7,7 @@ import numpy as np
 from aten import _native
 from aten import dtype as dtypes
 from aten.laid_out import laid_out_as
-from aten.meta import Meta, contiguous_strides, dense_strides, known_equal
+from aten.meta import Meta, contiguous_strides, dense_strides, known_equal, same_size
 from aten.op import op, ops
 from aten.ops.batching import materialize
 from aten.ops.random import reserve
@@ -15,10 +15,6 @@ from aten.promotion import TYPE_NAMES, category
 from aten.scalar.unpatched import math
 from aten.shapes import broadcast, is_empty, product
 from aten.symbolic.symint import sym_sqrt
-
-
-def _fits(a: Any, b: Any) -> bool:
-    return known_equal(a, b) or bool(a == b)
 
 
 @op(
@@ -46,7 +42,7 @@ def scaled_dot_product_attention(
             )
     if category(query.dtype) < 2:
         raise NotImplementedError(f"\"scaled_dot_product_attention\" not implemented for '{TYPE_NAMES[query.dtype.name]}'")
-    if not _fits(query.sizes[-1], key.sizes[-1]) or not _fits(key.sizes[-2], value.sizes[-2]):
+    if not same_size(query.sizes[-1], key.sizes[-1]) or not same_size(key.sizes[-2], value.sizes[-2]):
         raise RuntimeError(
             f"scaled_dot_product_attention: sizes do not match: query {list(query.sizes)}, key {list(key.sizes)}, "
             f"value {list(value.sizes)}"

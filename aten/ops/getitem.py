@@ -12,6 +12,8 @@ from aten.ops.index_tensors import index
 from aten.promotion import TYPE_NAMES
 from aten.shapes import is_int, is_symbolic
 
+_PLAIN = {int, bool}
+
 
 def _as_index(item: Any) -> Any:
     """A list, array or bool as an index tensor; the number of what is one (a tensor, an int of a subclass); else itself."""
@@ -19,12 +21,28 @@ def _as_index(item: Any) -> Any:
         return int.__pos__(item)
     if _is_number(item):
         return item.item()
+    if isinstance(item, (list, tuple)) and _holds_symbols(item):
+        return _stack_of(item)
     if isinstance(item, (list, tuple, np.ndarray, range)):
         from aten.tensor import tensor
 
         made = tensor(list(item) if isinstance(item, range) else item)
         return ops.cast(made, dtypes.int64) if made.numel() == 0 else made
     return item
+
+
+def _holds_symbols(item: Any) -> bool:
+    """Whether among the numbers of a list there are some that are not known while a graph is made."""
+    if isinstance(item, (list, tuple)):
+        return not set(map(type, item)) <= _PLAIN and any(map(_holds_symbols, item))
+    return is_symbolic(item)
+
+
+def _stack_of(item: Any) -> Any:
+    """A list of numbers as an index tensor that the graph makes."""
+    if isinstance(item, (list, tuple)):
+        return ops.stack([_stack_of(i) for i in item])
+    return item if isinstance(item, _native.Tensor) else ops.full([], item, dtype=dtypes.int64)
 
 
 def _is_number(item: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, same_size
 from aten.op import composite, op
 from aten.ops.matmul import _product_jvp, _same_dtype
 from aten.promotion import TYPE_NAMES
@@ -22,7 +22,7 @@ def _check(a: Meta, b: Meta, offs: Meta | None) -> None:
     _same_dtype("grouped_mm", a, b)
     if (offs is not None) != (a.ndim == 2 or b.ndim == 2):
         raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
-    if not known_equal(a.sizes[-1], b.sizes[-2]):
+    if not same_size(a.sizes[-1], b.sizes[-2]):
         raise RuntimeError("contraction dimension of mat_a and mat_b must match")
     if offs is not None and offs.ndim != 1:
         raise RuntimeError("offs has to be 1D")

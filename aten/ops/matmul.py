@@ -11,7 +11,7 @@ from aten import _native
 from aten import dtype as dtypes
 from aten.errors import warn_caller
 from aten.float8 import is_float8
-from aten.meta import Meta, exceeds, is_transposed, known_equal
+from aten.meta import Meta, exceeds, is_transposed, known_equal, same_size
 from aten.op import alias_of, composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
 from aten.ops.pointwise import conjugate
@@ -31,10 +31,6 @@ def _same_dtype(name: str, a: Meta, b: Meta) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
 
-def _equal(a: Any, b: Any) -> bool:
-    return known_equal(a, b) or bool(a == b)
-
-
 @op("mm(Tensor input, Tensor mat2) -> Tensor", tags=["matmul"], compute="float32", native="product")
 def mm(input: Meta, mat2: Meta) -> Meta:
     """The product of two matrices [n, k] and [k, m] of one dtype."""
@@ -42,7 +38,7 @@ def mm(input: Meta, mat2: Meta) -> Meta:
         raise RuntimeError("self must be a matrix")
     if mat2.ndim != 2:
         raise RuntimeError("mat2 must be a matrix")
-    if not _equal(input.sizes[1], mat2.sizes[0]):
+    if not same_size(input.sizes[1], mat2.sizes[0]):
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({input.sizes[0]}x{input.sizes[1]} and {mat2.sizes[0]}x{mat2.sizes[1]})"
         )
@@ -99,7 +95,7 @@ def bmm(input: Meta, mat2: Meta) -> Meta:
     """Products of matrices [b, n, k] and [b, k, m] of one dtype."""
     if input.ndim != 3 or mat2.ndim != 3:
         raise RuntimeError(f"batch{1 if input.ndim != 3 else 2} must be a 3D tensor")
-    if not _equal(input.sizes[0], mat2.sizes[0]) or not _equal(input.sizes[2], mat2.sizes[1]):
+    if not same_size(input.sizes[0], mat2.sizes[0]) or not same_size(input.sizes[2], mat2.sizes[1]):
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{input.sizes[0]}, {input.sizes[2]}] "
             f"but got: "
@@ -154,7 +150,7 @@ def matmul(input, other):
 
 
 def _inner(a: Any, b: Any) -> None:
-    if not _equal(a.shape[-1], b.shape[-2]):
+    if not same_size(a.shape[-1], b.shape[-2]):
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({product(a.shape[:-1])}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"
         )
@@ -170,7 +166,7 @@ def dot(input, tensor):
             f"dot : expected both vectors to have same dtype, but found {TYPE_NAMES[input.dtype.name]} and "
             f"{TYPE_NAMES[tensor.dtype.name]}"
         )
-    if not _equal(input.shape[0], tensor.shape[0]):
+    if not same_size(input.shape[0], tensor.shape[0]):
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor {show(input.shape)} and src {show(tensor.shape)} to have "
             f"the same "
@@ -198,7 +194,7 @@ def mv(input, vec):
     """A matrix times a vector."""
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {input.ndim}, {vec.ndim}")
-    if not _equal(input.shape[1], vec.shape[0]):
+    if not same_size(input.shape[1], vec.shape[0]):
         raise RuntimeError(
             f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})"
         )
@@ -327,7 +323,7 @@ def linear(input, weight, bias):
         if bias is not None and input.dtype is not weight.dtype:
             found = [TYPE_NAMES[t.dtype.name] for t in (input, weight)]
             raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {found[0]} and {found[1]}")
-        if not _equal(input.shape[-1], weight.shape[1]):
+        if not same_size(input.shape[-1], weight.shape[1]):
             raise RuntimeError(
                 f"mat1 and mat2 shapes cannot be multiplied ({product(input.shape[:-1])}x{input.shape[-1]} and "
                 f"{weight.shape[1]}x{weight.shape[0]})"
@@ -347,7 +343,7 @@ def bilinear(input1, input2, weight, bias):
             f"bilinear(): input batch dimensions do not match: got {show(input1.shape[:-1])} and {show(input2.shape[:-1])}"
         )
     for i, x in ((1, input1), (2, input2)):
-        if not _equal(x.shape[-1], weight.shape[i]):
+        if not same_size(x.shape[-1], weight.shape[i]):
             raise RuntimeError(
                 f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {weight.shape[i]}"
             )

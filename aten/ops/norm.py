@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, same_size
 from aten.op import composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
 from aten.ops.formats import keep_channels
@@ -25,14 +25,14 @@ def _check_shape(name: str, input: Meta, normalized_shape: list[Any], weight: An
             "normalized_shape = []"
         )
     for label, w in (("weight", weight), ("bias", bias)):
-        if w is not None and (len(w.sizes) != len(normalized_shape) or not all(map(_equal, w.sizes, normalized_shape))):
+        if w is not None and (len(w.sizes) != len(normalized_shape) or not all(map(same_size, w.sizes, normalized_shape))):
             raise RuntimeError(
                 f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape "
                 f"{show(w.sizes)} and "
                 f"normalized_shape = {show(normalized_shape)}"
             )
     lead = input.ndim - len(normalized_shape)
-    if lead < 0 or not all(map(_equal, input.sizes[lead:], normalized_shape)):
+    if lead < 0 or not all(map(same_size, input.sizes[lead:], normalized_shape)):
         raise RuntimeError(
             f"Given normalized_shape={show(normalized_shape)}, expected input with shape [*, "
             f"{', '.join(map(str, normalized_shape))}], but got input of size{show(input.sizes)}"
@@ -58,10 +58,6 @@ def check_parameters(input: Any, *parameters: Any) -> None:
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
     if input.dtype not in (dtypes.float16, dtypes.bfloat16):
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return known_equal(a, b) or bool(a == b)
 
 
 def _last(x: Any, normalized_shape: list[Any]) -> list[int]:

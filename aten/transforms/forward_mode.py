@@ -9,7 +9,7 @@ from aten import dispatch, pytree
 from aten._native import Tensor
 from aten.autograd import function
 from aten.derivative import is_lost
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, known_equal, same_size
 from aten.on_device import beside
 from aten.op import Op, registry
 from aten.transforms.reverse_mode import makes_nothing
@@ -265,7 +265,7 @@ def check_tangent(primal: Tensor, tangent: Tensor) -> None:
     for name, value in (("primal", primal), ("tangent", tangent)):
         if not _continuous(value):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
-    if primal.ndim != tangent.ndim or not all(map(known_equal, primal.shape, tangent.shape)):
+    if primal.ndim != tangent.ndim or not all(map(same_size, primal.shape, tangent.shape)):
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
             f"Tensor is of size {list(map(int, primal.shape))} while the given forward gradient is of size "

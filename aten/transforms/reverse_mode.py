@@ -14,7 +14,7 @@ from aten.autograd import function
 from aten.autograd.grad_mode import enable_grad
 from aten.autograd.graph import disable_saved_tensors_hooks
 from aten.autograd.record import Backward
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, same_size
 from aten.on_device import beside
 from aten.op import Op, registry
 from aten.transforms.argnums import chosen_places, with_arguments
@@ -409,7 +409,7 @@ def _cotangent(i: int, given: Any, output: Tensor) -> Tensor:
         return registry["ones_like"](output)
     if not isinstance(given, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
-    if given.ndim != output.ndim or not all(map(known_equal, given.shape, output.shape)):
+    if given.ndim != output.ndim or not all(map(same_size, given.shape, output.shape)):
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {Size(map(int, given.shape))} and output[{i}] has a shape of "
             f"{Size(map(int, output.shape))}."

@@ -114,3 +114,15 @@ def test_writes_into_tensors_from_outside_break():
     with pytest.raises(weft._dynamo.Unsupported, match="from outside"):
         weft.compile(f, backend="eager", fullgraph=True)(x)
     same(weft.compile(f, backend="eager")(x), f(x))
+
+
+def test_tangents_of_a_size_that_was_seen_to_change_are_compared_in_the_call():
+    def f(x, v):
+        return weft.func.jvp(lambda x: x.sin(), (x,), (v,))[1]
+
+    compiled = weft.compile(f)
+    for n in (5, 9, 11):
+        x, v = weft.randn(n, requires_grad=True), weft.randn(n, requires_grad=True)
+        weft.testing.assert_close(compiled(x, v), f(x, v))
+    with pytest.raises(RuntimeError, match="different size"):
+        compiled(weft.randn(5), weft.randn(6))

@@ -153,7 +153,7 @@ def equals(frame, a: Variable, b: Variable) -> bool:
 def same(frame, a: Variable, b: Variable) -> bool:
     """a is b. For two objects from outside the answer is guarded."""
     try:
-        answer = a.is_same(b)
+        answer = a.is_same_in(frame, b)
     except NotConstant:
         raise a.unsupported("the identity") from None
     if isinstance(a, ConstantVariable) and isinstance(b, ConstantVariable):

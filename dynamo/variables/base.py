@@ -331,6 +331,10 @@ class Variable:
             return IdentityKey(self)
         return value
 
+    def is_same_in(self, frame, other: Variable) -> bool:
+        """The same where a frame can be asked, for kinds that look at more than they have seen."""
+        return self.is_same(other)
+
     def is_same(self, other: Variable) -> bool:
         """self is other. Raises NotConstant where that is not known."""
         if self is other:

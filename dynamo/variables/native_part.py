@@ -30,6 +30,7 @@ from dynamo.variables.sets import SetVariable, replayed
 BY_REFLECTED = {row.reflected: row for row in BY_DUNDER.values() if row.inplace is not None}
 BY_INPLACE = {row.inplace_dunder: row for row in BY_DUNDER.values() if row.inplace is not None}
 EMPTIED = (list, set, dict)  # by their `__init__`, which counts its arguments first
+OF_ITEMS = frozenset("__setitem__ setdefault append appendleft insert add discard remove index count get pop __contains__".split())
 OF_ONE = BY_DUNDER.keys() | BY_REFLECTED.keys() | BY_INPLACE.keys()
 UNARY_BY_DUNDER = {row.dunder: op for op, row in UNARY.items()}
 
@@ -56,7 +57,8 @@ class Part:
         if name == "__format__" and isinstance(self, ConstantVariable):  # C names the class in what it refuses
             named: Any = type(self.owner.type_name(), (self.base,), {})
             return ConstantVariable(run_python(frame, self.base.__format__, named(self.value), args[0].as_python()))
-        args = [self.operand(a) for a in args]
+        if name not in OF_ITEMS or isinstance(self, ConstantVariable):  # (an item is kept as it is)
+            args = [self.operand(a) for a in args]
         if name in OF_ONE and (len(args) != 1 or kwargs):  # a modulus, or what C refuses
             return self.method(frame, name, args, kwargs)
         if name in BY_DUNDER:

@@ -24,14 +24,15 @@ class Storage:
     `changes`: name → value, in the order of the first store; NULL stands for what existed outside and was deleted.
     `anew` are names deleted and stored again, which come last. `members` are the values behind C descriptors
     (`__slots__`, say), by descriptor. Once the program has asked for `__dict__` itself, `mapping` is that dict, and the
-    attributes are its items.
+    attributes are its items, but for the names `apart`, which the object holds elsewhere.
     """
 
-    __slots__ = ("owner", "real", "changes", "anew", "members", "mapping", "mapping_is_new")
+    __slots__ = ("owner", "real", "changes", "anew", "members", "mapping", "mapping_is_new", "apart")
 
-    def __init__(self, owner: Variable, real: Any = None):
+    def __init__(self, owner: Variable, real: Any = None, apart: tuple[str, ...] = ()):
         self.owner = owner
         self.real = real
+        self.apart = apart
         self.changes: dict[str, Variable] = {}
         self.anew: set[str] = set()
         self.members: dict[Any, Variable] = {}
@@ -69,7 +70,7 @@ class Storage:
     # ---------------------------------------------------------------------------------- names and their values
     def read(self, frame: Frame, name: str) -> Variable | None:
         """The value under `name`, None if there is none."""
-        mapping = self.mapping or self.adopt(frame)
+        mapping = self.mapping_for(frame, name)
         if mapping is not None:
             key = frame.values.const(name)
             return mapping.getitem(frame, key) if frame.ops.contains(frame, mapping, key) else None
@@ -79,7 +80,7 @@ class Storage:
         return None if self.real is None else self.outside(frame, name)
 
     def write(self, frame: Frame, name: str, value: Variable) -> None:
-        mapping = self.mapping or self.adopt(frame)
+        mapping = self.mapping_for(frame, name)
         if mapping is not None:
             mapping.setitem(frame, frame.values.const(name), value)
             return
@@ -91,7 +92,7 @@ class Storage:
 
     def delete(self, frame: Frame, name: str) -> bool:
         """Delete `name`. Whether it was there."""
-        mapping = self.mapping or self.adopt(frame)
+        mapping = self.mapping_for(frame, name)
         if mapping is not None:
             key = frame.values.const(name)
             if not frame.ops.contains(frame, mapping, key):
@@ -121,7 +122,7 @@ class Storage:
             kept = {n: None for n in self.outside_names(frame) if self.changes.get(n) is not NULL}
             for n in self.anew:
                 kept.pop(n, None)
-        kept.update(dict.fromkeys(n for n, v in self.changes.items() if v is not NULL))
+        kept.update(dict.fromkeys(n for n, v in self.changes.items() if v is not NULL and n not in self.apart))
         return list(kept)
 
     # -------------------------------------------------------------------------------------- the dict itself
@@ -138,6 +139,10 @@ class Storage:
             self.move_changes(frame)
         return self.mapping
 
+    def mapping_for(self, frame: Frame, name: str) -> Any:
+        """The dict that holds what is under `name`, if the program has it."""
+        return None if name in self.apart else self.mapping or self.adopt(frame)
+
     def adopt(self, frame: Frame) -> Any:
         """The Variable of the real `__dict__`, if the program came by it on another way."""
         if self.real is None:
@@ -149,8 +154,10 @@ class Storage:
         return known
 
     def move_changes(self, frame: Frame) -> None:
-        changes, self.changes = self.changes, {}
+        changes, self.changes = self.changes, {n: v for n, v in self.changes.items() if n in self.apart}
         for name, value in changes.items():
+            if name in self.apart:
+                continue
             key = frame.values.const(name)
             if value is NULL or name in self.anew:
                 self.mapping.delitem(frame, key)
@@ -161,7 +168,7 @@ class Storage:
     def replace_dict(self, frame: Frame, mapping: Variable) -> None:
         """`owner.__dict__ = mapping`"""
         self.touch(frame)
-        self.changes.clear()
+        self.changes = {n: v for n, v in self.changes.items() if n in self.apart}
         self.anew.clear()
         self.mapping = mapping
         self.mapping_is_new = True

@@ -184,7 +184,7 @@ class TensorVariable(TensorFacts):
             raise (attributes.no_attribute if attributes.FULL_NAMES else attributes.unchangeable)(frame, self, name)
 
     def make_storage(self) -> Storage:
-        return Storage(self, self.value)
+        return Storage(self, self.value, apart=("grad",))
 
     def storage(self, frame) -> Storage:
         """What the program keeps on the tensor: its own attributes and `grad`."""
@@ -196,6 +196,8 @@ class TensorVariable(TensorFacts):
             if not self.meta.requires_grad:
                 return NONE
             raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"grad of {self.describe()}")
+        if not self.is_leaf_outside(frame) and not frame.world.fact(self.value, self.source, "retains_grad"):
+            raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, "grad of a tensor that is no leaf, of which a warning tells each time")
         return frame.world.attribute(self.value, self.source, "grad")
 
     def is_leaf_outside(self, frame) -> bool:
@@ -464,10 +466,10 @@ class TensorVariable(TensorFacts):
             raise Unsupported(breaks.NOT_REBUILT, "the data of a tensor that requires grad", self.node.meta["data"])
         if self in emit.output.unrecorded and emit.output.entry_ambient & 1 and not emit.output.options.fullgraph:
             raise Unsupported(breaks.NOT_REBUILT, "a view without history", emit.output.unrecorded[self])
-        if history.begins_or_ends(emit.output, self):
-            return emit.shared(self, lambda: history.recipe(emit, self))
         storage = emit.output.side_effects.storages.get(self)
         changed = storage is not None and storage.changed
+        if history.begins_or_ends(emit.output, self):
+            return emit.shared(self, lambda: history.recipe(emit, self), (lambda temp: storage.fill(emit, temp)) if changed else None)
         if not changed and not self.is_of_subclass and views.seen_through(self.node) is None and not self.in_other_mode(emit):
             return emit.graph_output(self.node)
         return emit.shared(self, lambda: self.made(emit), (lambda temp: storage.fill(emit, temp)) if changed else None)

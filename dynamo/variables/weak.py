@@ -55,9 +55,24 @@ class WeakReference(TrueVariable):
     def is_same(self, other):
         return self is other
 
+    def is_same_in(self, frame, other):
+        """An object has one weak reference without a function for its end, which weakref.ref() gives again."""
+        if not isinstance(other, WeakReference) or (self.value is not None and other.value is not None):
+            return self is other
+        if self is other or not (self.is_plain(frame) and other.is_plain(frame)):
+            return self is other
+        return self.referent.realize(frame) is other.referent.realize(frame)
+
+    def is_plain(self, frame) -> bool:
+        if self.cls is not weakref.ref or self.given:
+            return False
+        return self.value is None or frame.world.attribute(self.value, self.source, "__callback__").is_same(frame.values.NONE)
+
     def binary(self, frame, op, other):
         if isinstance(other, WeakReference) and op in (operator.eq, operator.ne):
-            return boolean(frame.ops.equals(frame, self.referent, other.referent) == (op is operator.eq))
+            a, b = self.referent.realize(frame), other.referent.realize(frame)
+            dead = a.is_same(frame.values.NONE) or b.is_same(frame.values.NONE)  # (they are compared by identity then)
+            return boolean((frame.ops.same(frame, self, other) if dead else frame.ops.equals(frame, a, b)) == (op is operator.eq))
         return None
 
     def recipe(self, emit):

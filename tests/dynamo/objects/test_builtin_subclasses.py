@@ -433,3 +433,44 @@ def test_what_a_factory_makes_is_stored_as_the_object_stores(cls, factory):
     weft.compiler.reset()
     dicts = cls(factory, {"a": 1}), cls(factory, {"a": 1})
     assert str(weft.compile(f)(weft.ones(1), dicts[1])) == str(f(weft.ones(1), dicts[0])) and dicts[0] == dicts[1]
+
+
+class Node(dict):
+    pass
+
+
+class Trie(dict):
+    def __missing__(self, key):
+        value = self[key] = Trie()
+        return value
+
+
+class Row(list):
+    pass
+
+
+class Line(collections.deque):
+    pass
+
+
+def into_a_dict(t):
+    n = t["a"] = type(t)()
+    n.end = 1
+    return t["a"].end, getattr(t["a"], "end", "lost"), t.setdefault("b", n).end, t.get("c", n).end, t.pop("a").end
+
+
+def into_a_list(t):
+    n = type(t)()
+    t.append(n)
+    t.insert(0, n)
+    n.end = 1
+    return t[0].end, t[-1] is t[0], t.pop().end, t.index(n), t.count(n)
+
+
+@pytest.mark.parametrize("cls", [Node, Trie, Row, Line])
+def test_what_is_stored_in_one_of_its_own_class_keeps_its_attributes(cls):
+    f = into_a_dict if issubclass(cls, dict) else into_a_list
+    compiled = weft.compile(f)
+    for _ in range(2):
+        t, expected = cls(), cls()
+        assert compiled(t) == f(expected) and t == expected

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast, errors, out_dtypes
 from aten.errors import NoShapeRule
-from aten.meta import Meta, exceeds, known_equal, may_show_twice, overlap, shows_twice
+from aten.meta import Meta, known_equal, may_show_twice, overlap, shows_twice
 from aten.meta_of_call import meta_call
 from aten.on_device import makes_elsewhere
 from aten.op import registry
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
 from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
-from dynamo import breaks, config, data_writes, guards, on_demand, promises, saved
+from dynamo import breaks, config, data_writes, guards, on_demand, places_of_views, promises, saved
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables import logged
 from dynamo.variables.base import Variable
@@ -24,7 +24,6 @@ from dynamo.variables.function import FunctionVariable, MethodVariable, PartialV
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.sequence import NamedTupleVariable, SequenceVariable, SliceVariable, TupleVariable
 from dynamo.variables.tensor import TensorVariable, any_wrapper, has_mask, wrap_result
-from dynamo.variables.tensor_facts import offset_of
 from dynamo.variables.tensor_values import to_python
 from dynamo.views import COPIES, VIEWS, is_at_number, through_gaps, viewed_by, writes
 
@@ -93,8 +92,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     elif not plain or places_numbers(op, args, kwargs):
         args, kwargs = numbers_read(frame, op, args, kwargs)
     val, taken = result_of(output, frame, op, args, kwargs)
-    if op.name == "as_strided":
-        check_places(output, args[0], val)
+    if op.name in places_of_views.CHECKS:
+        places_of_views.CHECKS[op.name](output, args[0], val)
     given = [*args, *kwargs.values()]
     if target is not None and not (fits_now(val, target.as_meta()) and _may_be_cast(op, given, val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
@@ -248,25 +247,6 @@ def defined(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) ->
     except (KeyError, AttributeError) as e:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} without an argument") from e
     return frame.world.known(op.function).call(frame, full, {}).realize(frame)
-
-
-def check_places(output, base: Variable, view: Meta) -> None:
-    """Eager's as_strided counts from where the storage begins."""
-    if isinstance(base, TensorVariable) and not known_equal(offset_of(output, base), base.meta.offset):
-        raise Unsupported(breaks.UNKNOWN_CALL, "as_strided of a tensor that begins within its storage")
-    if reaches_beyond(view, base.as_meta()):
-        raise Unsupported(breaks.UNKNOWN_CALL, "as_strided beyond the elements of a tensor: how long its storage is has no guard")
-
-
-def reaches_beyond(view: Meta, base: Meta) -> bool:
-    """Whether a view of the storage of `base` shows elements before or behind those of `base`. Symbols are guarded."""
-    before, behind = exceeds(base.offset, view.offset), exceeds(_end(view), _end(base))
-    return before or behind
-
-
-def _end(meta: Meta) -> Any:
-    """Behind the last element, in the storage."""
-    return meta.offset + 1 + sum((size - 1) * stride for size, stride in zip(meta.sizes, meta.strides))
 
 
 def result_of(output, frame, op: Op, args, kwargs) -> tuple[Any, promises.Promises | None]:

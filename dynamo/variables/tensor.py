@@ -468,11 +468,12 @@ class TensorVariable(TensorFacts):
             raise Unsupported(breaks.NOT_REBUILT, "a view without history", emit.output.unrecorded[self])
         storage = emit.output.side_effects.storages.get(self)
         changed = storage is not None and storage.changed
+        fill = (lambda temp: storage.fill(emit, temp)) if changed else None
         if history.begins_or_ends(emit.output, self):
-            return emit.shared(self, lambda: history.recipe(emit, self), (lambda temp: storage.fill(emit, temp)) if changed else None)
+            return emit.shared(self, lambda: history.recipe(emit, self), fill)
         if not changed and not self.is_of_subclass and views.seen_through(self.node) is None and not self.in_other_mode(emit):
             return emit.graph_output(self.node)
-        return emit.shared(self, lambda: self.made(emit), (lambda temp: storage.fill(emit, temp)) if changed else None)
+        return emit.shared(self, lambda: self.made(emit), fill)
 
     def in_other_mode(self, emit) -> bool:
         """Whether it was made under inference_mode and the graph runs without, or the reverse."""

@@ -228,3 +228,25 @@ def test_writes_through_it_are_not_recorded():
     assert z.requires_grad and not y.requires_grad
     with pytest.raises(RuntimeError, match="to view Float as Double"):
         weft.ones(3).view(weft.float64)
+
+
+def test_pairs_that_begin_at_an_odd_place_are_refused_wherever_the_call_comes():
+    def rotated(x):
+        n, t = x.shape[-1], x.shape[1]
+        f = weft.polar(weft.ones(t, n // 2), weft.outer(weft.arange(t).float(), weft.ones(n // 2)))
+        pairs = weft.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
+        return weft.view_as_real(pairs * f[:, None]).flatten(-2)
+
+    compiled = weft.compile(rotated)
+    even = [weft.randn(2, 7, 3, 8), weft.randn(1, 33, 2, 16), weft.randn(2 * 7 * 3 * 8 + 2)[2:].view(2, 7, 3, 8)]
+    gaps = [weft.randn(2, 7, 3, 16)[..., ::2], weft.randn(2, 7, 8, 3).transpose(-1, -2)]
+    odd = [weft.randn(33 * 2 * 16 + 1)[1:].view(1, 33, 2, 16), weft.randn(2 * 7 * 3 * 8 + 3)[3:].view(2, 7, 3, 8)]
+    for x in [*even, *[x.requires_grad_() for x in even[:2]], *gaps, *odd, *even, *odd]:
+        try:
+            expected = rotated(x)
+        except RuntimeError as e:
+            with pytest.raises(RuntimeError) as refused:
+                compiled(x)
+            assert str(refused.value) == str(e)
+        else:
+            weft.testing.assert_close(compiled(x), expected)

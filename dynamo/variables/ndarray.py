@@ -21,7 +21,6 @@ from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS, UNARY
 from dynamo.recording import numpys_own
 from dynamo.source import Converted, Object
-from dynamo.variables.aten_kinds import tensor as wrap_tensor
 from dynamo.variables.base import Variable, attribute
 from dynamo.variables.constant import ConstantVariable, literal, plain
 from dynamo.variables.exception import run_python
@@ -29,17 +28,9 @@ from dynamo.variables.ndarray_layout import lay_out_taken
 from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
 from dynamo.variables.tensor import TensorVariable
-from dynamo.variables.track import kind, unknown
 from dynamo.views import viewed_by
 
 SUPPORTED = frozenset("?bBhHiIlLqQefd")  # dtype.char of what tensors hold
-
-
-def tensor_of(array: np.ndarray) -> Any:
-    """A tensor over the memory of `array`. Raises for what tensors cannot hold."""
-    if type(array) is not np.ndarray or array.dtype.char not in SUPPORTED or not array.dtype.isnative:
-        raise TypeError("not an array that tensors can hold")
-    return _native.from_numpy(array)
 
 
 def view_of(array: np.ndarray, sizes: tuple, strides: tuple, offset: int) -> np.ndarray:
@@ -535,48 +526,3 @@ def _is_scalar(value: Variable) -> bool:
 def left_to_numpy(raised: Raised, name: str) -> Exception:
     """What the shape rule of an op refuses is refused by NumPy in words of its own."""
     return Unsupported(breaks.ARRAY_FUNCTION, f"{name} with these sizes or indices") if raised.of_rule else raised
-
-
-# -------------------------------------------------------------------------------------------- type table
-@kind(np.ndarray)
-def _array(frame, value, source):
-    """An array from outside: a tensor over its memory is the input of the graph."""
-    try:
-        tensor = tensor_of(value)
-    except (TypeError, RuntimeError, ValueError) as e:
-        return unknown(frame, value, source, str(e))
-    frame.output.guard(guards.TypeIs(source, np.ndarray))
-    inner = wrap_tensor(frame, tensor, Converted(source, _native.from_numpy))
-    frame.output.alive.append(tensor)
-    return ArrayVariable(inner, source=source)
-
-
-@kind(np.ndarray, subclasses=True)
-def _subclass(frame, value, source):
-    return unknown(frame, value, source, f"of {type(value).__qualname__}, a subclass of ndarray")
-
-
-def tensor_of_scalar(value: np.generic) -> Any:
-    return _native.from_numpy(np.array(value))
-
-
-@kind(np.float64, np.float32)
-def _floating(frame, value, source):
-    """A scalar that was seen to change becomes an input of the graph, as a Python float becomes a symbol."""
-    if isinstance(source.root, Object) or not frame.output.is_dynamic_number(source, value.item()):
-        return _constant(frame, value, source)
-    tensor = tensor_of_scalar(value)
-    frame.output.guard_type(source, type(value))
-    inner = wrap_tensor(frame, tensor, Converted(source, tensor_of_scalar))
-    frame.output.alive.append(tensor)
-    return ArrayVariable(inner, scalar=True, source=source)
-
-
-def _constant(frame, value, source):
-    if not isinstance(source, Object):
-        frame.output.guard_constant(source, value)
-    return ConstantVariable(value, source)
-
-
-kind(np.generic, subclasses=True)(_constant)
-kind(np.dtype, subclasses=True)(_constant)

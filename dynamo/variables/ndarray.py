@@ -417,9 +417,9 @@ def cast(frame, value: ArrayVariable, dtype: np.dtype) -> ArrayVariable:
 
 
 def dtype_asked(frame, asked: Variable) -> np.dtype:
-    """The dtype that an argument names. One of the other byte order is left to NumPy."""
+    """The dtype that an argument names. One that no tensor has, or of the other byte order, is left to NumPy."""
     dtype = run_python(frame, np.dtype, asked.as_python())
-    if not dtype.isnative:
+    if dtype.char not in SUPPORTED or not dtype.isnative:
         raise Unsupported(breaks.ARRAY_FUNCTION, f"the dtype {dtype.str}")
     return dtype
 

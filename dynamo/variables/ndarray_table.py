@@ -15,7 +15,6 @@ from dynamo.variables.base import Variable, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal, plain
 from dynamo.variables.exception import run_python
 from dynamo.variables.ndarray import (
-    SUPPORTED,
     ArrayVariable,
     as_stored,
     call_row,
@@ -297,8 +296,6 @@ def stack(frame, arrays, /, axis=ConstantVariable(0)):
 def astype(frame, x, /, dtype, order=NONE, casting=NONE, subok=NONE, copy=TRUE):
     left_out("ndarray.astype", order=order, casting=casting, subok=subok)
     wanted = dtype_asked(frame, dtype)
-    if wanted.char not in SUPPORTED:
-        raise Unsupported(breaks.ARRAY_FUNCTION, f"astype from {x.dtype} to {wanted}")
     return copy_of(frame, x) if wanted == x.dtype and copy.truth(frame) else cast(frame, x, wanted)
 
 

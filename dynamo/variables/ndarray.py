@@ -238,6 +238,8 @@ class ArrayVariable(Variable):
             raise left_to_numpy(raised, "array[…] = value") from None
 
     def binary(self, frame, op, other):
+        if self.leaves(op, other):
+            return None
         ufunc = self.ufunc(ROWS[op].ufunc)
         if not self.knows(frame, other):
             return None
@@ -245,7 +247,7 @@ class ArrayVariable(Variable):
         return result if op is ROWS[op].function else write_into(frame, self, result)
 
     def reflected(self, frame, op, other):
-        if not self.knows(frame, other):
+        if self.leaves(op, other) or not self.knows(frame, other):
             return None
         return self.call_ufunc(frame, self.ufunc(ROWS[op].ufunc), [other, self])
 
@@ -262,12 +264,17 @@ class ArrayVariable(Variable):
             raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__}")
         return rule(frame, operands, {})
 
+    def leaves(self, op, other: Variable) -> bool:
+        """Whether a scalar leaves it to a sequence to be repeated: no product is taken."""
+        return self.scalar and ROWS[op].function is operator.mul and isinstance(other, (ListVariable, TupleVariable))
+
     def knows(self, frame, other: Variable) -> bool:
         """Whether `other` is an operand that is traced. NumPy makes an array of almost everything else."""
         if isinstance(other, (ArrayVariable, SymbolicVariable, ListVariable, TupleVariable)):
             return True
         if isinstance(other, ConstantVariable) and isinstance(other.value, (bool, int, float, np.generic)):
-            return True
+            if not isinstance(other.value, np.character):
+                return True
         raise Unsupported(breaks.ARRAY_FUNCTION, f"an operator on an array and {other.describe()}")
 
     def hash_key(self):

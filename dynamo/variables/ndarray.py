@@ -469,6 +469,8 @@ def as_index(frame, key: Variable) -> Variable:
     if isinstance(key, ConstantVariable) and isinstance(key.value, np.integer):
         return ConstantVariable(int(key.value))
     if isinstance(key, SliceVariable):
+        if any(isinstance(p, TensorVariable) or isinstance(p, ArrayVariable) and not is_number(p) for p in key.parts):
+            raise Unsupported(breaks.ARRAY_FUNCTION, "array[…] with a slice between arrays")
         return SliceVariable([as_index(frame, p) for p in key.parts])
     return key
 

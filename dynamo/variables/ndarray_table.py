@@ -460,6 +460,8 @@ def _number(name: str) -> Callable:
     """A method that gives Python's number; what it refuses is refused by NumPy in words of its own."""
 
     def rule(frame, x, /, *args):
+        if (x.ndim and name.startswith("__")) or (name == "__index__" and x.dtype.kind not in "iu"):
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"array.{name}() of {x.describe()}, of which NumPy refuses, or warns")
         try:
             return x.tensor.method(frame, name, list(args), {})
         except Raised:

@@ -18,7 +18,7 @@ from aten.op import registry
 from aten.symbolic.symint import SymBool, SymFloat, SymInt
 from dynamo import breaks, guards, outcome, trace_rules
 from dynamo.breaks import NotConstant, Raised, Unsupported
-from dynamo.operators import ROWS, UNARY
+from dynamo.operators import BINARY, ROWS, UNARY
 from dynamo.recording import numpys_own
 from dynamo.source import Converted, Object
 from dynamo.variables.base import Variable, attribute
@@ -72,6 +72,9 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 ABOUT_MEMORY = ("flags", "base")  # attributes of an array that tell whether its memory is its own
+# Those that tell how it lies there: dims of one item or none, too, which lie in NumPy otherwise than in tensors.
+ABOUT_LAYOUT = ("strides", "ctypes", "data", "__array_interface__", "__array_struct__")
+OPERATORS = frozenset(n for row in BINARY for n in (row.dunder, row.reflected, row.inplace_dunder))
 
 
 class ArrayVariable(Variable):
@@ -130,6 +133,8 @@ class ArrayVariable(Variable):
     def method(self, frame, name, args, kwargs):
         if name not in self.rules:
             raise Unsupported(breaks.ARRAY_FUNCTION, f"ndarray.{name}()")
+        if self.scalar and name in OPERATORS and not all(a.python_type() is self.python_type() for a in args):
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"{name}() of a NumPy scalar, which answers for some numbers only")
         return super().method(frame, name, args, kwargs)
 
     def setattr(self, frame, name, value):

@@ -477,6 +477,8 @@ def as_index(frame, key: Variable) -> Variable:
         if any(isinstance(p, TensorVariable) or isinstance(p, ArrayVariable) and not is_number(p) for p in key.parts):
             raise Unsupported(breaks.ARRAY_FUNCTION, "array[…] with a slice between arrays")
         return SliceVariable([as_index(frame, p) for p in key.parts])
+    if isinstance(key, TensorVariable) and bool(key.meta.numel() == 1):
+        raise Unsupported(breaks.ARRAY_FUNCTION, "array[…] with a tensor of one element, which is a number to NumPy")
     return key
 
 

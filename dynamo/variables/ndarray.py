@@ -124,11 +124,22 @@ class ArrayVariable(Variable):
             raise Unsupported(breaks.LIFETIME, "ndarray.resize counts the references to the array")
         if name in ABOUT_MEMORY:
             raise Unsupported(breaks.ARRAY_MEMORY, f"ndarray.{name}", self.born())
+        if name in ABOUT_LAYOUT:
+            raise Unsupported(breaks.ARRAY_MEMORY, f"ndarray.{name}", self.first_seen())
         raise Unsupported(breaks.ARRAY_FUNCTION, f"ndarray.{name}")
 
     def born(self) -> int | None:
         """The step that made the array, from where NumPy is to go on if it is asked whose the memory is."""
         return None if self.scalar or self.source is not None else self.tensor.root.node.meta.get("step")
+
+    def first_seen(self) -> int | None:
+        """The step that made the array, or the first of the views through which it is seen."""
+        node, found = self.tensor.node, None if self.again is None else self.again[1].first_seen()
+        if found is not None:
+            return found
+        while node is not None:
+            found, node = node.meta.get("step", found), viewed_by(node)
+        return None if self.scalar or self.source is not None else found
 
     def method(self, frame, name, args, kwargs):
         if name not in self.rules:

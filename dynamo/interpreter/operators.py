@@ -13,6 +13,8 @@ from collections.abc import Callable
 from operator import index as as_index  # (programs patch modules, and tracing must not see it)
 from typing import Any
 
+import numpy as np
+
 from aten.symbolic.symint import SymBool
 from dynamo import guards
 from dynamo.breaks import NotConstant, Raised, Unsupported
@@ -82,9 +84,9 @@ def right_first(frame, a: Variable, b: Variable, reflected: str) -> bool:
 def _in_place(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
     """The in-place method, then the operator; a sequence of C asks first what programs say of that, for it is none of numbers."""
     left, right = a.python_type(), b.python_type()
-    plain, of_numbers = lambda: a.binary(frame, row.function, b), lambda: b.reflected(frame, row.function, a)
+    plain, of_numbers = lambda: a.binary(frame, row.function, b), lambda: _of_numbers(frame, row, a, b)
     joins = row.function in JOINING and issubclass(left, REPEATED) and not _says_in_place(frame, row, left)
-    own, other = joins and is_said(frame, left, row.dunder), joins and is_said(frame, right, row.reflected)
+    own, other = joins and is_said(frame, left, row.dunder), joins and _says(frame, row, right)
     if not own and not other:
         result = a.binary(frame, row.inplace, b)
         return compute(frame, row, a, b) if result is None else result
@@ -109,12 +111,30 @@ def is_said(frame, cls: type, name: str) -> bool:
     return not frame.world.lacks(cls, name) and not isinstance(frame.world.on_class(cls, name), SLOT)
 
 
+def _says(frame, row: Operator, right: type) -> bool:
+    """Whether a class, on the right of a sequence, has an operator of numbers that may answer: a program's, or NumPy's, whose
+    scalars add themselves to lists, and leave products to them."""
+    return is_said(frame, right, row.reflected) or _is_numpys(row, right)
+
+
+def _is_numpys(row: Operator, right: type) -> bool:
+    scalar = row.function is operator.add and issubclass(right, np.generic) and not issubclass(right, np.character)
+    return scalar or issubclass(right, np.ndarray)
+
+
+def _of_numbers(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
+    """What the operator of the right side answers to a sequence; NumPy's always answers."""
+    result = b.reflected(frame, row.function, a)
+    if result is None and _is_numpys(row, b.python_type()):
+        raise b.unsupported(f"operator {row.symbol}")
+    return result
+
+
 def _answers(frame, row: Operator, a: Variable, b: Variable) -> bool:
-    """Whether an object of a program's class answers before a sequence is repeated or joined: which is no product and no sum, and
-    comes last."""
+    """Whether the right side answers before a sequence is repeated or joined: which is no product and no sum, and comes last."""
     left, right = a.python_type(), b.python_type()
     joins = row.function in JOINING and issubclass(left, REPEATED) and not is_said(frame, left, row.dunder)
-    return joins and is_said(frame, right, row.reflected)
+    return joins and _says(frame, row, right)
 
 
 def compare(frame, op, a: Variable, b: Variable) -> Variable | None:

@@ -130,9 +130,10 @@ def accumulate(iterable, func=None, *, initial=None):
 
 
 def product(*iterables, repeat=1):
-    if index(repeat) < 0:
+    times = index(repeat)
+    if times < 0:
         raise ValueError("repeat argument cannot be negative")
-    pools = [tuple(values) for values in iterables] * repeat
+    pools = [tuple(values) for values in iterables] * times
 
     def items():
         result = [()]

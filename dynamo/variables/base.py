@@ -437,6 +437,8 @@ def unanswered(self: Variable, frame: Frame, name: str, other: Variable) -> Vari
     knows_arrays = self.is_array_like or isinstance(getattr(self, "value", None), np.generic)
     if knows_arrays and other.is_array_like:  # tensors and arrays know one another in part
         raise self.unsupported(f"{name}() of a {other.type_name()}")
+    if other.is_array_like and issubclass(other.python_type(), (float, complex)):  # of NumPy's numbers some are Python's, too
+        raise self.unsupported(f"{name}() of a {other.type_name()}")
     return frame.values.const(NotImplemented)
 
 

@@ -18,10 +18,9 @@ from aten.op import registry
 from aten.symbolic.symint import SymBool, SymFloat, SymInt
 from dynamo import breaks, guards, outcome, trace_rules
 from dynamo.breaks import NotConstant, Raised, Unsupported
-from dynamo.operators import ROWS, UNARY
+from dynamo.operators import BINARY, ROWS, UNARY
 from dynamo.recording import numpys_own
 from dynamo.source import Converted, Object
-from dynamo.variables.aten_kinds import tensor as wrap_tensor
 from dynamo.variables.base import Variable, attribute
 from dynamo.variables.constant import ConstantVariable, literal, plain
 from dynamo.variables.exception import run_python
@@ -29,17 +28,9 @@ from dynamo.variables.ndarray_layout import lay_out_taken
 from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
 from dynamo.variables.tensor import TensorVariable
-from dynamo.variables.track import kind, unknown
 from dynamo.views import viewed_by
 
 SUPPORTED = frozenset("?bBhHiIlLqQefd")  # dtype.char of what tensors hold
-
-
-def tensor_of(array: np.ndarray) -> Any:
-    """A tensor over the memory of `array`. Raises for what tensors cannot hold."""
-    if type(array) is not np.ndarray or array.dtype.char not in SUPPORTED or not array.dtype.isnative:
-        raise TypeError("not an array that tensors can hold")
-    return _native.from_numpy(array)
 
 
 def view_of(array: np.ndarray, sizes: tuple, strides: tuple, offset: int) -> np.ndarray:
@@ -81,6 +72,9 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 ABOUT_MEMORY = ("flags", "base")  # attributes of an array that tell whether its memory is its own
+# Those that tell how it lies there: dims of one item or none, too, which lie in NumPy otherwise than in tensors.
+ABOUT_LAYOUT = ("strides", "ctypes", "data", "__array_interface__", "__array_struct__")
+OPERATORS = frozenset(n for row in BINARY for n in (row.dunder, row.reflected, row.inplace_dunder))
 
 
 class ArrayVariable(Variable):
@@ -130,15 +124,28 @@ class ArrayVariable(Variable):
             raise Unsupported(breaks.LIFETIME, "ndarray.resize counts the references to the array")
         if name in ABOUT_MEMORY:
             raise Unsupported(breaks.ARRAY_MEMORY, f"ndarray.{name}", self.born())
+        if name in ABOUT_LAYOUT:
+            raise Unsupported(breaks.ARRAY_MEMORY, f"ndarray.{name}", self.first_seen())
         raise Unsupported(breaks.ARRAY_FUNCTION, f"ndarray.{name}")
 
     def born(self) -> int | None:
         """The step that made the array, from where NumPy is to go on if it is asked whose the memory is."""
         return None if self.scalar or self.source is not None else self.tensor.root.node.meta.get("step")
 
+    def first_seen(self) -> int | None:
+        """The step that made the array, or the first of the views through which it is seen."""
+        node, found = self.tensor.node, None if self.again is None else self.again[1].first_seen()
+        if found is not None:
+            return found
+        while node is not None:
+            found, node = node.meta.get("step", found), viewed_by(node)
+        return None if self.scalar or self.source is not None else found
+
     def method(self, frame, name, args, kwargs):
         if name not in self.rules:
             raise Unsupported(breaks.ARRAY_FUNCTION, f"ndarray.{name}()")
+        if self.scalar and name in OPERATORS and not all(a.python_type() is self.python_type() for a in args):
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"{name}() of a NumPy scalar, which answers for some numbers only")
         return super().method(frame, name, args, kwargs)
 
     def setattr(self, frame, name, value):
@@ -247,6 +254,8 @@ class ArrayVariable(Variable):
             raise left_to_numpy(raised, "array[…] = value") from None
 
     def binary(self, frame, op, other):
+        if self.leaves(op, other):
+            return None
         ufunc = self.ufunc(ROWS[op].ufunc)
         if not self.knows(frame, other):
             return None
@@ -254,7 +263,7 @@ class ArrayVariable(Variable):
         return result if op is ROWS[op].function else write_into(frame, self, result)
 
     def reflected(self, frame, op, other):
-        if not self.knows(frame, other):
+        if self.leaves(op, other) or not self.knows(frame, other):
             return None
         return self.call_ufunc(frame, self.ufunc(ROWS[op].ufunc), [other, self])
 
@@ -271,12 +280,17 @@ class ArrayVariable(Variable):
             raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__}")
         return rule(frame, operands, {})
 
+    def leaves(self, op, other: Variable) -> bool:
+        """Whether a scalar leaves it to a sequence to be repeated: no product is taken."""
+        return self.scalar and ROWS[op].function is operator.mul and isinstance(other, (ListVariable, TupleVariable))
+
     def knows(self, frame, other: Variable) -> bool:
         """Whether `other` is an operand that is traced. NumPy makes an array of almost everything else."""
         if isinstance(other, (ArrayVariable, SymbolicVariable, ListVariable, TupleVariable)):
             return True
         if isinstance(other, ConstantVariable) and isinstance(other.value, (bool, int, float, np.generic)):
-            return True
+            if not isinstance(other.value, np.character):
+                return True
         raise Unsupported(breaks.ARRAY_FUNCTION, f"an operator on an array and {other.describe()}")
 
     def hash_key(self):
@@ -426,9 +440,9 @@ def cast(frame, value: ArrayVariable, dtype: np.dtype) -> ArrayVariable:
 
 
 def dtype_asked(frame, asked: Variable) -> np.dtype:
-    """The dtype that an argument names. One of the other byte order is left to NumPy."""
+    """The dtype that an argument names. One that no tensor has, or of the other byte order, is left to NumPy."""
     dtype = run_python(frame, np.dtype, asked.as_python())
-    if not dtype.isnative:
+    if dtype.char not in SUPPORTED or not dtype.isnative:
         raise Unsupported(breaks.ARRAY_FUNCTION, f"the dtype {dtype.str}")
     return dtype
 
@@ -471,7 +485,11 @@ def as_index(frame, key: Variable) -> Variable:
     if isinstance(key, ConstantVariable) and isinstance(key.value, np.integer):
         return ConstantVariable(int(key.value))
     if isinstance(key, SliceVariable):
+        if any(isinstance(p, TensorVariable) or isinstance(p, ArrayVariable) and not is_number(p) for p in key.parts):
+            raise Unsupported(breaks.ARRAY_FUNCTION, "array[…] with a slice between arrays")
         return SliceVariable([as_index(frame, p) for p in key.parts])
+    if isinstance(key, TensorVariable) and bool(key.meta.numel() == 1):
+        raise Unsupported(breaks.ARRAY_FUNCTION, "array[…] with a tensor of one element, which is a number to NumPy")
     return key
 
 
@@ -535,48 +553,3 @@ def _is_scalar(value: Variable) -> bool:
 def left_to_numpy(raised: Raised, name: str) -> Exception:
     """What the shape rule of an op refuses is refused by NumPy in words of its own."""
     return Unsupported(breaks.ARRAY_FUNCTION, f"{name} with these sizes or indices") if raised.of_rule else raised
-
-
-# -------------------------------------------------------------------------------------------- type table
-@kind(np.ndarray)
-def _array(frame, value, source):
-    """An array from outside: a tensor over its memory is the input of the graph."""
-    try:
-        tensor = tensor_of(value)
-    except (TypeError, RuntimeError, ValueError) as e:
-        return unknown(frame, value, source, str(e))
-    frame.output.guard(guards.TypeIs(source, np.ndarray))
-    inner = wrap_tensor(frame, tensor, Converted(source, _native.from_numpy))
-    frame.output.alive.append(tensor)
-    return ArrayVariable(inner, source=source)
-
-
-@kind(np.ndarray, subclasses=True)
-def _subclass(frame, value, source):
-    return unknown(frame, value, source, f"of {type(value).__qualname__}, a subclass of ndarray")
-
-
-def tensor_of_scalar(value: np.generic) -> Any:
-    return _native.from_numpy(np.array(value))
-
-
-@kind(np.float64, np.float32)
-def _floating(frame, value, source):
-    """A scalar that was seen to change becomes an input of the graph, as a Python float becomes a symbol."""
-    if isinstance(source.root, Object) or not frame.output.is_dynamic_number(source, value.item()):
-        return _constant(frame, value, source)
-    tensor = tensor_of_scalar(value)
-    frame.output.guard_type(source, type(value))
-    inner = wrap_tensor(frame, tensor, Converted(source, tensor_of_scalar))
-    frame.output.alive.append(tensor)
-    return ArrayVariable(inner, scalar=True, source=source)
-
-
-def _constant(frame, value, source):
-    if not isinstance(source, Object):
-        frame.output.guard_constant(source, value)
-    return ConstantVariable(value, source)
-
-
-kind(np.generic, subclasses=True)(_constant)
-kind(np.dtype, subclasses=True)(_constant)

@@ -27,26 +27,34 @@ def of_dtypes(function: Callable) -> Callable:
     """The rule of a function of dtypes: run while tracing, an array standing for its dtype."""
 
     def rule(frame, args, kwargs):
-        values = [a.dtype if isinstance(a, ArrayVariable) else frame.ops.real(frame, a) for a in args]
+        given = [a.realize(frame) for a in args]
+        arrays = [a for a in given if isinstance(a, ArrayVariable)]
+        if arrays and (function not in OF_ARRAYS or not all(map(is_told_by_dtype, arrays))):
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{function.__name__} of an array, whose value counts or is told")
+        values = [a.example() if isinstance(a, ArrayVariable) else frame.ops.real(frame, a) for a in given]
         named = {k: frame.ops.real(frame, v) for k, v in kwargs.items()}
         return frame.values.literal(frame, run_python(frame, function, *values, **named))
+
+    def is_told_by_dtype(array: ArrayVariable) -> bool:
+        """Whether NumPy asks for no more than the dtype of the array."""
+        by_value = function is np.min_scalar_type or BY_VALUE
+        return array.scalar if function in CLASSES else array.ndim > 0 or not by_value
 
     return rule
 
 
-for _function in (np.issubdtype, np.can_cast, np.promote_types, np.min_scalar_type, np.isdtype if hasattr(np, "isdtype") else None):
+BY_VALUE = np.lib.NumpyVersion(np.__version__) < "2.0.0"  # whether the values of scalars decide which dtype holds them
+CLASSES = (np.finfo, np.iinfo)  # which take a number for its class
+OF_ARRAYS = {np.can_cast, np.min_scalar_type, np.result_type, *CLASSES}
+
+for _function in (
+    np.issubdtype, np.can_cast, np.promote_types, np.min_scalar_type, np.result_type, getattr(np, "isdtype", None),
+):  # fmt: skip
     if _function is not None:
         trace_rules.handle(_function)(of_dtypes(_function))
-for _cls in (np.finfo, np.iinfo):
+for _cls in CLASSES:
     builtin.CLASSES[_cls] = of_dtypes(_cls)
     CONSTANTS.add(_cls)
-
-
-@trace_rules.handle(np.result_type)
-def result_type(frame, args, kwargs):
-    if any(isinstance(a, ArrayVariable) and a.scalar for a in args) and np.lib.NumpyVersion(np.__version__) < "2.0.0":
-        raise Unsupported(breaks.ARRAY_FUNCTION, "np.result_type of scalars, whose values count")
-    return of_dtypes(np.result_type)(frame, args, kwargs)
 
 
 # ----------------------------------------------------------------------------------------------- rearranging

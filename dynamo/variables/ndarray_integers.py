@@ -16,7 +16,8 @@ from dynamo.operators import ROWS
 from dynamo.source import Converted, Object
 from dynamo.variables.base import Variable, method
 from dynamo.variables.constant import ConstantVariable
-from dynamo.variables.ndarray import ArrayVariable, _constant
+from dynamo.variables.ndarray import ArrayVariable
+from dynamo.variables.ndarray_outside import constant
 from dynamo.variables.raising import run_python
 from dynamo.variables.symint import SymbolicVariable, combined, is_large
 from dynamo.variables.track import kind
@@ -110,10 +111,10 @@ def plain(value: Variable) -> Variable:
 def _integer(frame, value, source):
     number = int(value)
     if isinstance(source.root, Object) or abs(number) >= MOST:
-        return _constant(frame, value, source)
+        return constant(frame, value, source)
     found = frame.output.symbolic_number(Converted(source, operator.index), number)
     if found is None:
-        return _constant(frame, value, source)
+        return constant(frame, value, source)
     frame.output.guard_type(source, np.int64)
     env, symbol = frame.output.shape_env, found.value.expr
     env.guard(nodes.and_(nodes.le(-MOST, symbol), nodes.le(symbol, MOST)))

@@ -15,7 +15,6 @@ from dynamo.variables.base import Variable, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal, plain
 from dynamo.variables.exception import run_python
 from dynamo.variables.ndarray import (
-    SUPPORTED,
     ArrayVariable,
     as_stored,
     call_row,
@@ -297,8 +296,6 @@ def stack(frame, arrays, /, axis=ConstantVariable(0)):
 def astype(frame, x, /, dtype, order=NONE, casting=NONE, subok=NONE, copy=TRUE):
     left_out("ndarray.astype", order=order, casting=casting, subok=subok)
     wanted = dtype_asked(frame, dtype)
-    if wanted.char not in SUPPORTED:
-        raise Unsupported(breaks.ARRAY_FUNCTION, f"astype from {x.dtype} to {wanted}")
     return copy_of(frame, x) if wanted == x.dtype and copy.truth(frame) else cast(frame, x, wanted)
 
 
@@ -463,6 +460,8 @@ def _number(name: str) -> Callable:
     """A method that gives Python's number; what it refuses is refused by NumPy in words of its own."""
 
     def rule(frame, x, /, *args):
+        if (x.ndim and name.startswith("__")) or (name == "__index__" and x.dtype.kind not in "iu"):
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"array.{name}() of {x.describe()}, of which NumPy refuses, or warns")
         try:
             return x.tensor.method(frame, name, list(args), {})
         except Raised:

@@ -530,7 +530,9 @@ def as_operand(frame, op, value: Variable) -> Variable | None:
             if ROWS[op].function is operator.sub:
                 raise value.unsupported("a subtraction")
             return ConstantVariable(float(value.value))
-        return ConstantVariable(value.value.item()) if value.value.dtype.kind in "biufc" else None
+        if value.value.dtype.kind not in "biufc":
+            raise value.unsupported("an operator with a tensor")
+        return ConstantVariable(value.value.item())
     if isinstance(value, ConstantVariable):
         return value if isinstance(value.value, (int, float, complex)) else None
     return value if frame.world.takes_calls(value.python_type()) else None

@@ -117,9 +117,10 @@ PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *kwargs) {
   return copy == Py_True ? PyArray_NewCopy(a, NPY_KEEPORDER) : array.release();
 }
 
-// In the struct module's letters; bfloat16 has none.
-static const char *const formats[WEFT_NUM_DTYPES] = {"?", "B", "b", "h", "i", "q", "H", "I", "Q", "e", nullptr, "f", "d", "Zf", "Zd",
-                                                     nullptr, nullptr, nullptr, nullptr, nullptr};
+// In the struct module's letters; bfloat16 has none. An int64 is a `long` where that has 64 bits, as NumPy's is.
+static constexpr bool kLong = sizeof(long) == 8;
+static const char *const formats[WEFT_NUM_DTYPES] = {"?", "B", "b", "h", "i", kLong ? "l" : "q", "H", "I", kLong ? "L" : "Q", "e", nullptr,
+                                                     "f", "d", "Zf", "Zd", nullptr, nullptr, nullptr, nullptr, nullptr};
 
 // What a buffer shows: the storage, whatever becomes of the tensor; sizes and strides.
 struct Exported {

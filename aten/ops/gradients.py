@@ -95,9 +95,10 @@ def _(grad, input, normalized_shape, weight, eps, rms, needs):
 def attention_gradient(
     grad: Meta, query: Meta, key: Meta, value: Meta, attn_mask: Any, output: Meta, is_causal: bool, scale: float, needs: list[bool]
 ) -> tuple[Meta, ...]:
-    """Of scaled_dot_product_attention: of its query, key and value, with the batch sizes of the result."""
-    batch = output.sizes[:-2]
-    return tuple([_meta(need, x, (*batch, *x.sizes[-2:])) for need, x in zip(needs, (query, key, value))])
+    """Of scaled_dot_product_attention: of its query, key and value, with the batch sizes of the result, laid out as eager's."""
+    rule = ops.scaled_dot_product_attention_backward.function
+    metas = rule(grad, query, key, value, attn_mask, output, is_causal, scale)
+    return tuple([m if need else _meta(False, x, ()) for need, m, x in zip(needs, metas, (query, key, value))])
 
 
 @attention_gradient.anywhere

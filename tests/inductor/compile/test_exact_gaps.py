@@ -77,3 +77,23 @@ def test_an_input_that_no_gradient_needs_may_be_written_before_another_form_come
     c = weft.compile(f, dynamic=dynamic, fullgraph=True, options={"exact": True})
     for g in (weft.ones(4, 7), weft.arange(7.0).expand(4, 7), weft.arange(28.0).reshape(7, 4).t()):
         assert weft.equal(gradient(c, g), gradient(f, g))
+
+
+@pytest.mark.parametrize("op", [F.silu, F.gelu, weft.tanh])
+@pytest.mark.parametrize("width", [1, 8])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_gradients_of_attention_lie_as_eagers(op, width, dynamic):
+    """Heads before positions or behind them: what comes before is differentiated in one pass, or op by op."""
+    weft.manual_seed(0)
+    x = weft.randn(16, 2, 4, width).half()
+
+    def f(x):
+        v = op(x)
+        return F.scaled_dot_product_attention(v, v, v)
+
+    def gradient(f):
+        own = x.clone().requires_grad_()
+        return weft.autograd.grad(f(own).float().square().sum(), own)[0]
+
+    compiled = weft.compile(f, dynamic=dynamic, fullgraph=True, options={"exact": True})
+    assert weft.equal(gradient(compiled), gradient(f))

@@ -328,8 +328,8 @@ def _product(a: Expr, b: Expr) -> Expr:
 
 
 def _common(e: Expr) -> tuple[int, list[Expr], Expr]:
-    """(k, factors, rest) with e = k * product(factors) * rest: what all terms have in common, so that i * (a + b) times another sum is
-    one expression, whichever was multiplied first."""
+    """(k, factors, rest) with e = k * product(factors) * rest: what all terms have in common, so that i * (a + b) times another sum
+    is one expression, whichever was multiplied first."""
     if len(e.terms) == 1 and not e.offset:
         ((m, c),) = e.terms.items()
         return c, [], m

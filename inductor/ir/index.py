@@ -157,7 +157,7 @@ def divisions(e: Expr, names: set[str]) -> set[Expr]:
 
 
 def stays_divided(exprs: Iterable[Expr], name: str, size: Expr, ranges: dict) -> bool:
-    """Whether `exprs` divide what contains the variable `name` wherever its loop of `size` points is cut into two: also by the inner."""
+    """Whether `exprs` divide what contains the variable `name` wherever its loop of `size` points is cut: in the inner one too."""
     exprs = [e for e in exprs if divisions(e, {name})]
     for p in split_points(exprs, name):
         if (times := divides(p, size)) is not None:

@@ -12,7 +12,7 @@ from aten.symbolic.expr import ONE, Expr, evaluate, prod_
 from aten.symbolic.expr import walk as parts
 from inductor.ir import scalar
 from inductor.ir.buffer import Kernel
-from inductor.ir.index import coefficient
+from inductor.ir.index import coefficient, divisions, stays_divided
 from inductor.ir.loops import Store
 from inductor.ir.nodes import HALF, Node, walk
 
@@ -298,6 +298,24 @@ def stores_windowed(body: Node, size: Any, step: Any) -> bool:
     if type(size) is not int or type(step) is not int or size <= step:
         return False
     return sum(n.kind == "masked" for n in walk([body])) > 1 or expensive(body)
+
+
+def divides_more(x: Any, viewed: Any, ranges: dict) -> bool:
+    """Whether to view x in other dims takes divisions that x does not, and that lanes take because no loop is cut at them: it is
+    stored first, then. A lane divides as long as many write and read an element ([2,30,35,27] with channels last, as [2,2,14175],
+    its sums: 5 us instead of 440, and g++ takes a second less for it)."""
+    divided = _divided(viewed)
+    if sum(map(len, divided.values())) <= sum(map(len, _divided(x).values())):
+        return False
+    last = max((d for d, size in enumerate(viewed.sizes) if size is not ONE), default=0)
+    return stays_divided(divided, f"i{last}", viewed.sizes[last], ranges)
+
+
+def _divided(x: Any) -> dict[Expr, set[Expr]]:
+    """The indices of a value in which places are divided, and these divisions."""
+    own = {f"i{d}" for d in range(x.rank)}
+    indices = {n.index for n in walk([x.body]) if n.kind in ("load", "index")}
+    return {index: found for index in indices if (found := divisions(index, own))}
 
 
 def least_tiled(size: int, only_moves: bool) -> int:

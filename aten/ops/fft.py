@@ -160,24 +160,13 @@ def _as_real(name: str, x: Any) -> Any:
 
 def complex_to_complex(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
     dims, sizes, norm = _arguments(x, s, dim, norm)
-    scale, rest = _by_kernel(_scale(product(sizes), norm, forward))
-    return _times(fft_c2c(_resized(_as_complex(x), dims, sizes), dims, forward, scale), rest)
-
-
-def _by_kernel(scale: Any) -> tuple[float, Any]:
-    """What of a scale a transform multiplies by, and what of it is left: one of sizes that are not yet known."""
-    return (scale, 1.0) if type(scale) is float else (1.0, scale)
-
-
-def _times(x: Any, scale: Any) -> Any:
-    return x if type(scale) is float else x * scale
+    return fft_c2c(_resized(_as_complex(x), dims, sizes), dims, forward, _scale(product(sizes), norm, forward))
 
 
 def real_to_complex(name: str, x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
     dims, sizes, norm = _arguments(x, s, dim, norm)
-    scale, rest = _by_kernel(_scale(product(sizes), norm, forward))
-    result = fft_r2c(_resized(_as_real(name, x), dims, sizes), dims, scale)
-    return _times(result if forward else ops.conj(result), rest)
+    result = fft_r2c(_resized(_as_real(name, x), dims, sizes), dims, _scale(product(sizes), norm, forward))
+    return result if forward else ops.conj(result)
 
 
 def complex_to_real(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
@@ -187,8 +176,7 @@ def complex_to_real(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -
     if last < 1:
         raise RuntimeError(f"Invalid number of data points ({last}) specified")
     x = _resized(_as_complex(x), dims, [*sizes[:-1], last // 2 + 1])
-    scale, rest = _by_kernel(_scale(product([*sizes[:-1], last]), norm, forward))
-    return _times(fft_c2r(ops.conj(x) if forward else x, dims, last, scale), rest)
+    return fft_c2r(ops.conj(x) if forward else x, dims, last, _scale(product([*sizes[:-1], last]), norm, forward))
 
 
 def _declare(name: str, run: Any, doc: str) -> None:

@@ -327,6 +327,34 @@ def _product(a: Expr, b: Expr) -> Expr:
     return make("mul", tuple(sorted(factors, key=str)), "int")
 
 
+def _common(e: Expr) -> tuple[int, list[Expr], Expr]:
+    """(k, factors, rest) with e = k * product(factors) * rest: what all terms have in common, so that i * (a + b) times another sum
+    is one expression, whichever was multiplied first."""
+    if len(e.terms) == 1 and not e.offset:
+        ((m, c),) = e.terms.items()
+        return c, [], m
+    k = math.gcd(*e.terms.values(), e.offset)
+    terms = {m.args if m.op == "mul" else (m,): c // k for m, c in e.terms.items()}
+    (first, *others) = terms
+    common = []
+    for f in first:
+        n = common.count(f)
+        if not e.offset and all(m.count(f) > n for m in others):
+            common.append(f)
+    if k == 1 and not common:
+        return 1, [], e
+    rest, offset = {}, e.offset // k
+    for m, c in terms.items():
+        left = list(m)
+        for f in common:
+            left.remove(f)
+        if left:
+            rest[left[0] if len(left) == 1 else make("mul", tuple(left), "int")] = c
+        else:
+            offset = c
+    return k, common, from_terms(rest, offset)
+
+
 def add(a: Expr | Number, b: Expr | Number) -> Expr:
     """a + b"""
     a, b = as_expr(a), as_expr(b)
@@ -383,7 +411,12 @@ def mul(a: Expr | Number, b: Expr | Number) -> Expr:
         return from_terms({m: c * k for m, c in a.terms.items()}, a.offset * k) if k else ZERO
     size = (len(a.terms) + bool(a.offset)) * (len(b.terms) + bool(b.offset))
     if size > _MAX_EXPANDED:
-        return _product(a, b)
+        k, factors, a = _common(a)
+        d, others, b = _common(b)
+        product = _product(a, b)
+        for f in (*factors, *others):
+            product = _product(product, f)
+        return _scaled(product, k * d)
     terms: dict[Expr, int] = {}
     for m, c in a.terms.items():
         for n, d in b.terms.items():

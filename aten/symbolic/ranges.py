@@ -205,10 +205,34 @@ def simplify(e: Expr | Number, ranges: Ranges) -> Expr:
             if x.op in _REDUCE:  # sums and products of reduced parts have nothing more to reduce
                 smaller = reduce(out)
                 out = smaller if smaller is not None else rebuild(out, reduce) if out.op not in _REDUCE else out
+            elif out.op == "add":
+                out = _joined(out, ranges, memo)
             done[x] = out
         return out
 
     return visit(e)
+
+
+def _joined(e: Expr, ranges: Ranges, memo: dict) -> Expr:
+    """The sum `e` with `(i//a % b)*c + (i//(a*b))*b*c` joined to `(i//a)*c`: places taken apart and put together again."""
+    for m, k in e.terms.items():
+        factors = m.args if m.op == "mul" else (m,)
+        for f in factors:
+            if f.op != "mod" or f.kind != "int" or _bounds(f.args[1], ranges, memo)[0] < 0:
+                continue
+            (x, size), rest = f.args, list(factors)
+            rest.remove(f)
+            quotient = nodes.floordiv(x, size)
+            if x.op == "floordiv" and _bounds(x.args[1], ranges, memo)[0] >= 0:
+                quotient = nodes.floordiv(x.args[0], nodes.mul(x.args[1], size))
+            above = nodes.prod_([quotient, size, *rest])
+            if len(above.terms) == 1 and not above.offset:
+                ((q, times),) = above.terms.items()
+                if e.terms.get(q) == k * times:
+                    left = from_terms({n: c for n, c in e.terms.items() if n is not m and n is not q}, e.offset)
+                    out = nodes.add(left, nodes.mul(nodes.prod_([x, *rest]), k))
+                    return _joined(out, ranges, memo) if out.op == "add" else out
+    return e
 
 
 def _reduce(e: Expr, ranges: Ranges, memo: dict) -> Expr | None:

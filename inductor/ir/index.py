@@ -147,3 +147,22 @@ def split_points(exprs: Iterable[Expr], name: str) -> set[Expr]:
                 elif not any(e.is_const and e.value < 0 for e in walk(d)):
                     found.add(d)
     return found
+
+
+def divisions(e: Expr, names: set[str]) -> set[Expr]:
+    """The quotients and remainders in `e` of what contains one of these variables."""
+    if not names & e.free_symbols:
+        return set()
+    return {x for x in walk(e) if x.op in ("floordiv", "mod") and x.kind == "int" and names & x.free_symbols}
+
+
+def stays_divided(exprs: Iterable[Expr], name: str, size: Expr, ranges: dict) -> bool:
+    """Whether `exprs` divide what contains the variable `name` wherever its loop of `size` points is cut: in the inner one too."""
+    exprs = [e for e in exprs if divisions(e, {name})]
+    for p in split_points(exprs, name):
+        if (times := divides(p, size)) is not None:
+            known = {**ranges, "outer": (ZERO, times - 1), "inner": (ZERO, p - 1)}
+            cut = [simplify(substitute(e, {name: sym("outer") * p + sym("inner")}), known) for e in exprs]
+            if not any(divisions(e, {"inner"}) for e in cut):
+                return False
+    return bool(exprs)

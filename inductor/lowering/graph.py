@@ -282,8 +282,9 @@ class GraphLowering:
         """The name of a buffer that holds x: its own, a view of one, or a new one. `exactly`: its strides, where those of
         dims of one element count too."""
         found = self.layout(x)
-        if found is None:
-            found = self.layout(self.realize(x))
+        if found is None:  # (what is stored here has the strides it was given, whatever form its index takes)
+            b = self.buffers[self.realize(x).body.buffer]
+            found = b.name, ZERO, b.strides
         name, offset, strides = found
         strides = strides if exactly is None else exactly
         b = self.buffers[name]

@@ -8,7 +8,7 @@ from aten.records import record
 from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, simplify, substitute
 from inductor.ir import nodes
 from inductor.ir.buffer import Buffer
-from inductor.ir.index import flat, grouped, refine, unflatten
+from inductor.ir.index import flat, grouped, refine, row_major, unflatten
 from inductor.ir.loops import loop_variables
 from inductor.ir.nodes import Node, compute_dtype
 
@@ -87,12 +87,7 @@ def reshape(x: Value, sizes: Sequence[Expr], ranges: dict) -> Value:
         return nothing if x.dtype.startswith("complex") else Value(sizes, x.dtype, nodes.const(0, nothing.body.dtype))
     found = refine(x.sizes, sizes)
     if found is None:
-        strides = [ONE]
-        for s in reversed(sizes[1:]):
-            strides.append(strides[-1] * s)
-        strides.reverse()
-        known = {**ranges, **domain(sizes)}
-        return reindex(x, sizes, lambda i: unflatten(flat(i, strides), x.sizes, known), ranges)
+        return _numbered(x, sizes, ranges)
     fine, old, new = found
     names = [f"f{k}" for k in range(len(fine))]
 
@@ -107,6 +102,24 @@ def reshape(x: Value, sizes: Sequence[Expr], ranges: dict) -> Value:
         return [substitute(grouped(group, names, fine), parts) for group in old]
 
     return reindex(x, sizes, where, ranges)
+
+
+def _numbered(x: Value, sizes: tuple[Expr, ...], ranges: dict) -> Value:
+    """`reshape` where no finer dims are known: by the number of an element among the dims behind those that both have in front."""
+    same = 0
+    while same < min(x.rank, len(sizes)) and x.sizes[same] is sizes[same]:
+        same += 1
+    i, own = loop_variables(len(sizes)), loop_variables(x.rank)
+    place = flat(i[same:], row_major(sizes[same:]))
+    n = x.buffer_load
+    if n is not None and not n.args:  # what lies in rows is read in rows: nothing divides
+        rows = flat([ZERO if s is ONE else v for v, s in zip(own[same:], x.sizes[same:])], row_major(x.sizes[same:]))
+        start = n.index - rows
+        if not start.free_symbols & {v.value for v in own[same:]}:
+            known = {**ranges, **domain(sizes)}
+            return Value(sizes, x.dtype, nodes.load(n.buffer, simplify(start + place, known), n.dtype))
+    known = {**ranges, **domain(sizes)}
+    return reindex(x, sizes, lambda i: [*i[:same], *unflatten(place, x.sizes[same:], known)], ranges)
 
 
 def number(value, dtype: str, sizes: Sequence[Expr] = ()) -> Value:

@@ -6,17 +6,24 @@ from aten.fx.node import is_final
 from aten.symbolic.expr import ONE, ZERO, and_, as_expr, eq, ge, lt, max_, min_
 from inductor import choices
 from inductor.ir import nodes
+from inductor.ir.index import refine
 from inductor.ir.loops import loop_variables
 from inductor.ir.nodes import Node
 from inductor.ir.scalar import apply
 from inductor.lowering.registry import NotLowered, lowering
-from inductor.lowering.value import Value, broadcast, reindex, reshape
+from inductor.lowering.value import Value, broadcast, domain, reindex, reshape
 
 
 @lowering("view", "reshape", "flatten_view")
 def view(graph, x, size):
     """The same elements in row-major order."""
-    return reshape(x, graph.sizes(graph.out), graph.ranges)
+    sizes = graph.sizes(graph.out)
+    out = reshape(x, sizes, graph.ranges)
+    if out is x or graph.device != "cpu" or not choices.divides_more(x, out, {**graph.ranges, **domain(sizes)}):
+        return out
+    if refine(x.sizes, sizes) is None:  # else loops are cut at the finer dims
+        out = reshape(graph.realize(x), sizes, graph.ranges)
+    return out
 
 
 @lowering("permute")

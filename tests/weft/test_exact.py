@@ -442,3 +442,18 @@ def test_a_value_replaced_by_a_function_of_itself_twice():
         return v
 
     same(f, weft.randn(37, 11).requires_grad_())
+
+
+def irfft_of_rfft(x):
+    return weft.fft.irfft(weft.fft.rfft(x, norm="ortho"), x.shape[-1])
+
+
+def irfft_of_real(x):
+    return weft.fft.irfft(x + 0j, 2 * x.shape[-1] - 2)
+
+
+@pytest.mark.parametrize("f", [irfft_of_rfft, irfft_of_real])
+def test_transforms_of_symbolic_sizes_scale_as_they_store(f):
+    """Also backwards: a gradient that is scaled before it is transformed has other bits."""
+    same(f, weft.randn(2, 24).requires_grad_(), dynamic=True)
+    same(f, weft.randn(3, 13).requires_grad_(), dynamic=True)

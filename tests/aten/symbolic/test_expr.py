@@ -4,13 +4,14 @@ import copy
 import pickle
 import subprocess
 import sys
+from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aten.symbolic import expr as sx
-from aten.symbolic.expr import bounds, const, evaluate, parse, simplify, substitute, sym, to_cpp
+from aten.symbolic.expr import bounds, const, evaluate, parse, prod_, simplify, substitute, sym, to_cpp
 
 i, j, k = sym("i"), sym("j"), sym("k")
 s0, s1 = sym("s0"), sym("s1")
@@ -64,6 +65,16 @@ def test_canonical_text_reads_back(text, canonical):
     e = parse(text)
     assert str(e) == canonical
     assert parse(canonical) is e
+
+
+def test_a_product_of_sums_is_one_whichever_factor_came_first():
+    height, width = parse("s0 - s1 + 1"), parse("s0 - s2 + 1")
+    for factors in (["i", height, width], ["i", "j", 2 * height, width], ["s0", "i", height, width]):
+        factors = [parse(f) if isinstance(f, str) else f for f in factors]
+        products = {prod_(order) for order in permutations(factors)}
+        assert len(products) == 1
+        (product,) = products
+        assert parse(str(product)) is product
 
 
 def test_simplify_uses_ranges():

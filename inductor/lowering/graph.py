@@ -439,8 +439,7 @@ class GraphLowering:
         return value
 
     def is_rounded(self, n) -> bool:
-        """Whether what a load gives has been rounded to the dtype of its buffer: what a loop stores is read from a register by what
-        is fused with it. (In exact mode it is rounded there.)"""
+        """Whether what a load gives was rounded to its dtype: what a fused loop has stored comes from a register."""
         return settings.exact or self.buffers[n.buffer].kind == "input"
 
     def widens_product(self, n, value: Value) -> bool:

@@ -12,7 +12,6 @@ import numpy as np
 from aten import _native, devices, dispatch, overrides
 from aten import dtype as dtypes
 from aten.errors import warn_caller
-from aten.fx.targets import holds
 from aten.laid_out import laid_out_as
 from aten.meta import Meta, dense_strides
 from aten.op import composite, inplace_of, op, ops, registry
@@ -269,6 +268,8 @@ def _flat_in(made: Any, *parameters: Any) -> Any:
 )
 def normal(mean, std, size, generator, dtype, device, layout, pin_memory, requires_grad):
     """Normal with these means and standard deviations (numbers or tensors)."""
+    from aten.fx.targets import holds  # (a start has no use for it)
+
     if isinstance(std, (int, float)) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if size is None:

@@ -269,7 +269,6 @@ def _flat_in(made: Any, *parameters: Any) -> Any:
 def normal(mean, std, size, generator, dtype, device, layout, pin_memory, requires_grad):
     """Normal with these means and standard deviations (numbers or tensors)."""
     from aten.fx.targets import holds  # (a start has no use for it)
-
     if isinstance(std, (int, float)) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if size is None:

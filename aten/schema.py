@@ -100,7 +100,7 @@ def _bits(x: Any) -> Any:
 
 
 def _int_or_dtype(x: Any) -> Any:
-    return x if isinstance(x, DType) else _int(x)
+    return _dtype(x) if isinstance(x, (DType, type)) else _int(x)
 
 
 def _float(x: Any) -> Any:

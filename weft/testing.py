@@ -42,6 +42,10 @@ def assert_close(
         "check_stride": check_stride,
         "msg": msg,
     }
+    if actual is None or expected is None:
+        assert actual is expected, msg or f"None mismatch: {actual} is not {expected}"
+        return
+    _check_kinds(actual, expected, check_dtype, msg)
     if isinstance(expected, dict):
         assert isinstance(actual, dict) and set(actual) == set(expected), msg or "The keys of the mappings do not match"
         for key in expected:
@@ -55,9 +59,11 @@ def assert_close(
             assert_close(a, e, **rest)
         return
     if isinstance(expected, Tensor):
-        assert isinstance(actual, Tensor), msg or f"Expected a Tensor, got {type(actual).__name__}"
         assert tuple(actual.shape) == tuple(expected.shape), (
             msg or f"Shapes do not match: {actual.shape} != {expected.shape}"
+        )
+        assert actual.layout == expected.layout, (
+            msg or f"The values for attribute 'layout' do not match: {actual.layout} != {expected.layout}"
         )
         assert not check_dtype or actual.dtype == expected.dtype, (
             msg or f"dtypes do not match: {actual.dtype} != {expected.dtype}"
@@ -65,8 +71,27 @@ def assert_close(
         assert not check_device or actual.device == expected.device, (
             msg or f"Devices do not match: {actual.device} != {expected.device}"
         )
+        if actual.layout is not aten.strided:
+            parts = [(x.coalesce() if x.is_sparse else x)._pieces() for x in (actual, expected)]
+            assert_close(*parts, **rest)
+            return
         assert not check_stride or actual.stride() == expected.stride(), msg or "Strides do not match"
+        if actual.is_meta or expected.is_meta:
+            return
     _values(actual, expected, rtol, atol, equal_nan, msg)
+
+
+def _check_kinds(actual: Any, expected: Any, check_dtype: bool, msg: str | None) -> None:
+    """Raises TypeError where one is a tensor, an array or a container and the other is not, AssertionError for numbers of two."""
+    pair = actual, expected
+    for kind in (Tensor, np.ndarray, dict, (list, tuple)):
+        if isinstance(actual, kind) != isinstance(expected, kind):
+            raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
+    if check_dtype and isinstance(actual, np.ndarray):
+        assert actual.dtype == expected.dtype, msg or f"dtypes do not match: {actual.dtype} != {expected.dtype}"
+    kinds = [type(x.item() if isinstance(x, np.generic) else x) for x in pair]
+    if check_dtype and all(kind in (bool, int, float, complex) for kind in kinds):
+        assert kinds[0] is kinds[1], msg or f"The (d)types do not match: {kinds[0]} != {kinds[1]}."
 
 
 def assert_allclose(

@@ -189,21 +189,24 @@ def zeta(s: Array, q: Array) -> Array:
     """Hurwitz: the sum of (q + k)**-s, by Euler and Maclaurin. NaN for s < 1."""
     s, q = np.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
     pole = (q <= 0) & (q == np.floor(q))
-    undefined = (s < 1) | ((q <= 0) & ~pole & (s != np.floor(s)))
+    undefined = np.isnan(s) | (s < 1) | ((q <= 0) & ~pole & (s != np.floor(s))) | (q == np.inf)
     fine = ~pole & (s > 1) & ~undefined
     exponent, a = np.where(fine, s, 2.0), np.where(fine, q, 1.0)
-    total = np.zeros(a.shape)
+    total, last = np.zeros(a.shape), np.full(a.shape, np.inf)
     while True:
         low = (a < 15) & (a > -1e4)
         if not low.any():
             break
-        total = np.where(low, total + np.power(a, -exponent), total)
+        last = np.where(low, np.power(a, -exponent), last)
+        total = np.where(low, total + last, total)
         a = np.where(low, a + 1, a)
+    whole = np.where(np.abs(last) < np.finfo(np.float64).eps * np.abs(total), total, np.nan)  # what follows is lost in it
     total = total + a ** (1 - exponent) / (exponent - 1) + 0.5 * a**-exponent
     rising, power = exponent, a ** (-exponent - 1)
     for k, b in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)):
         total = total + b * rising * power / math.factorial(2 * k + 2)
         rising, power = rising * (exponent + 2 * k + 1) * (exponent + 2 * k + 2), power / (a * a)
+    total = np.where(np.isnan(whole), total, whole)
     return np.where(fine, total, np.where(undefined, np.nan, np.inf))
 
 

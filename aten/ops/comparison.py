@@ -70,6 +70,8 @@ def allclose(input, other, rtol, atol, equal_nan):
 @composite("equal(Tensor input, Tensor other) -> bool", native="reduction")
 def equal(input, other):
     """Whether sizes and all elements are equal; a Python bool."""
+    if input.is_meta or other.is_meta:
+        raise NotImplementedError("equal(): tensors on meta have no elements to compare")
     if tuple(input.shape) != tuple(other.shape):
         return False
     return ops.all(ops.eq(input, other)).item()

@@ -119,6 +119,8 @@ def _conv(n: int) -> None:
             total = [(k - 1) * d for k, d in zip(weight.shape[2:], dilation)]
             before, after = [t // 2 for t in total], [t - t // 2 for t in total]
         else:
+            if isinstance(padding, str) and padding != "valid":
+                raise RuntimeError(f"Invalid padding string: '{padding}'")
             before = after = [0] * n if padding == "valid" else spread_over(padding, n, "padding")
         _check_steps(stride, before, dilation)
         size = _result_sizes(x.shape[2:], list(weight.shape[2:]), before, after, stride, dilation)

@@ -59,7 +59,7 @@ def to(input, first, second, non_blocking, copy, dtype, device, memory_format, o
         elif hasattr(value, "dtype") and hasattr(value, "device"):
             dtype, device = value.dtype, value.device
         elif isinstance(value, type):
-            dtype = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool}.get(value)
+            dtype = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool, complex: dtypes.complex128}.get(value)
             if dtype is None:
                 raise TypeError(f"to(): {value.__name__} is no dtype")
         else:

@@ -239,10 +239,19 @@ def _whole(start: Any, end: Any, step: Any, dtype: Any) -> tuple[Any, Any, Any]:
     return start, whole_end, whole_step
 
 
+def _real_number(value: Any) -> Any:
+    if not isinstance(value, complex):
+        return value
+    if value.imag:
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    return value.real
+
+
 @arange.normal
 def _(start, end, step, dtype, device, *rest):
     if end is None:
         start, end = 0, start
+    start, end, step = (_real_number(v) for v in (start, end, step))
     if dtype is None:
         floats = any(isinstance(v, float) or getattr(v, "kind", "int") == "float" for v in (start, end, step))
         dtype = dtypes.get_default_dtype() if floats else dtypes.int64
@@ -351,10 +360,11 @@ def _are_values(*numbers: Any) -> bool:
 def _spaced_values(start: Any, end: Any, steps: int, dtype: Any, device: Any) -> Any:
     if category(dtype) < 2:
         start, end = (v.to(dtypes.int64) if isinstance(v, Tensor) else int(v) for v in (start, end))
-    start, end = (v.to(dtypes.float64) if isinstance(v, Tensor) else full([], v, dtype=dtypes.float64) for v in (start, end))
+    wide = dtypes.complex128 if dtype.is_complex else dtypes.float64
+    start, end = (v.to(wide) if isinstance(v, Tensor) else full([], v, dtype=wide) for v in (start, end))
     if steps == 1:
         return start.reshape([1])
-    return _from_both_ends(start, end, (end - start) / (steps - 1), steps, dtypes.float64, device)
+    return _from_both_ends(start, end, (end - start) / (steps - 1), steps, wide, device)
 
 
 def _number(value: Any) -> Any:
@@ -362,10 +372,23 @@ def _number(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
+def _spaced_dtype(name: str, start: Any, end: Any, dtype: Any) -> Any:
+    """The default dtype, or the complex one of its precision if an end is complex. Raises RuntimeError for a real one then."""
+    if not any(isinstance(v, complex) or isinstance(v, Tensor) and v.dtype.is_complex for v in (start, end)):
+        return dtype or dtypes.get_default_dtype()
+    inferred = number_dtype(1j)
+    if dtype is not None and not dtype.is_complex:
+        passed, inner = TYPE_NAMES[dtype.name], "double" if inferred is dtypes.complex128 else "float"
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype c10::complex<{inner}> can't be safely cast to passed dtype {passed}"
+        )
+    return dtype or inferred
+
+
 @composite(f"linspace(Any start, Any end, int steps, {_FACTORY}) -> Tensor", tags=["function_only"])
 def linspace(start, end, steps, dtype, device, layout, pin_memory, requires_grad):
     """`steps` values from start to end, both included."""
-    dtype = dtype or dtypes.get_default_dtype()
+    dtype = _spaced_dtype("linspace", start, end, dtype)
     if _are_values(start, end):
         return finish(_spaced_values(start, end, steps, dtype, device).to(dtype), requires_grad)
     start, end = (_number(v) for v in (start, end))
@@ -377,13 +400,13 @@ def linspace(start, end, steps, dtype, device, layout, pin_memory, requires_grad
 @composite(f"logspace(Any start, Any end, int steps, float base=10.0, {_FACTORY}) -> Tensor", tags=["function_only"])
 def logspace(start, end, steps, base, dtype, device, layout, pin_memory, requires_grad):
     """base to the power of `steps` values from start to end."""
-    dtype = dtype or dtypes.get_default_dtype()
+    dtype = _spaced_dtype("logspace", start, end, dtype)
     if _are_values(start, end):
         return finish((base ** _spaced_values(start, end, steps, dtype, device)).to(dtype), requires_grad)
     start, end = (_number(v) for v in (start, end))
     if category(dtype) < 2:
         start, end = int(start), int(end)
-    exponents = _spaced(start, end, steps, dtypes.float64, device)
+    exponents = _spaced(start, end, steps, dtypes.complex128 if dtype.is_complex else dtypes.float64, device)
     return finish((base**exponents).to(dtype), requires_grad)
 
 

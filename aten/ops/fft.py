@@ -191,6 +191,9 @@ def _declare(name: str, run: Any, doc: str) -> None:
         def definition(input, s, dim, norm):
             if isinstance(s, int) and s < 1:
                 raise RuntimeError(f"Invalid number of data points ({s}) specified")
+            given = s if dim is None else dim  # (without dims those of the sizes are the last)
+            if name not in ("fft", "ifft") and isinstance(given, (tuple, list)) and len(given) == 0:
+                raise RuntimeError(f"{name}n must transform at least one axis")
             return run(input, s, dim, norm)
 
         definition.__doc__ = doc

@@ -456,17 +456,6 @@ def linalg_norm(A, ord, dim, keepdim, dtype):
     return linalg_matrix_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
-@_linalg("cond(Tensor A, Any p=None)")
-def linalg_cond(A, p):
-    """The condition number."""
-    check_matrix("linalg.cond", A)
-    if p in (None, 2, -2):
-        s = ops.linalg_svd(A, False)[1]
-        top, low = ops.select(s, -1, 0), ops.select(s, -1, -1)
-        return low / top if p == -2 else top / low
-    return linalg_matrix_norm(A, p) * linalg_matrix_norm(ops.linalg_inv(A), p)
-
-
 # --------------------------------------------------------------------------------------------------------- products
 @_linalg("matrix_power(Tensor A, int n)")
 def linalg_matrix_power(A, n):

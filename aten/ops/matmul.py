@@ -250,6 +250,9 @@ def _accumulated(name: str, operands: str, compute: Any, tags: Any = ()) -> None
 
         Nor is a product read where alpha is 0, but without BLAS in PyTorch: halves, addr, addmv of complex, small baddbmm.
         """
+        short = next((x.ndim for x in (a, b) if x.ndim < 3), None) if name in ("baddbmm", "addbmm") else None
+        if short is not None:  # what PyTorch says in asking for the third size
+            raise IndexError(f"Dimension out of range (expected to be in range of [-{short}, {short - 1}], but got {short})")
         if name == "addmm" and is_float8(a.dtype):
             return wide(input, a, b, beta, alpha)
         plain = type(beta) in (int, float) and type(alpha) in (int, float) and beta in (0, 1) and alpha == 1
@@ -516,12 +519,16 @@ def _from_sublists(parts: Sequence[Any]) -> tuple[str, list[Any]]:
     return ",".join(labels) + (f"->{term(parts[-1])}" if len(parts) % 2 else ""), operands
 
 
-@composite("einsum(Any equation, Any[*] operands) -> Tensor", tags=["function_only"])
+@composite("einsum(Any equation=None, Any[*] operands=[]) -> Tensor", tags=["function_only"])
 def einsum(equation, operands):
     """Sums of products written by labels: "bij,bjk->bik". Contracted pair by pair from the left.
 
     Also einsum(x, [0, 1], y, [1, 2], [0, 2]): each operand followed by the numbers of its dims (`...` for those not named).
     """
+    if equation is None or isinstance(equation, str) and not operands:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+        )
     if not isinstance(equation, str):
         if not hasattr(equation, "permute"):
             raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")

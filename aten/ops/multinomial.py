@@ -18,7 +18,7 @@ from aten.shapes import product
 )
 def multinomial_philox(input: Meta, num_samples: int, replacement: bool, seed: Any, offset: Any) -> Meta:
     """Indices drawn with the probabilities of each row: by inverting the sums, or without replacement by racing
-    exponentials.
+    exponentials, in which those of probability 0 come last, in their order.
     """
     return input.like(sizes=(*input.sizes[:-1], num_samples), dtype=dtypes.int64)
 
@@ -37,8 +37,6 @@ def _(out, p, num_samples, replacement, seed, offset):
         for i in range(rows.shape[0]):
             result[i] = np.minimum(np.searchsorted(rows[i], draws[i], "right"), p.shape[-1] - 1)
         return
-    if ((p > 0).sum(-1) < num_samples).any():
-        raise RuntimeError("invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)")
     race = np.where(p > 0, -np.log1p(-uniform_array(p.shape, seed, offset)) / np.where(p > 0, p, 1), np.inf)
     out[...] = np.argsort(race, -1, kind="stable")[..., :num_samples]
 

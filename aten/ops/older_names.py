@@ -97,6 +97,8 @@ _function("native_channel_shuffle(Tensor input, int groups) -> Tensor", lambda i
 @composite("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", tags=_FUNCTION)
 def weight_norm(v, g, dim):
     """v with the norms g over all dims but `dim` (-1: over all)."""
+    if v.ndim == 1 and dim != -1:  # (an empty list of dims would be all of them)
+        return v * (g / v.abs())
     others = None if dim == -1 else [i for i in range(v.ndim) if i != dim % v.ndim]
     return v * (g / ops.linalg_vector_norm(v, 2, others, dim != -1))
 

@@ -330,10 +330,15 @@ def _avg_pool(n: int) -> None:
         return total / count if input.dtype.is_floating_point else ops.div(total, count, rounding_mode="trunc")
 
 
-def _output_size(input: Any, output_size: Any, n: int) -> list[int]:
+def _output_size(name: str, input: Any, output_size: Any, n: int) -> list[int]:
+    """The number of parts of each dim; None, which of one dim is refused, leaves a size as it is."""
     wanted = [output_size] * n if is_int(output_size) or output_size is None else list(output_size)
+    if n == 1 and None in wanted:
+        found = "not NoneType" if output_size is None else f"but found element of type NoneType at pos {wanted.index(None)}"
+        raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, {found}")
     if len(wanted) != n:
-        raise RuntimeError(f"adaptive pooling of {n}d: output_size must be {n}")
+        count = "one int" if n == 1 else f"{n} ints"
+        raise RuntimeError(f"{name}() argument 'output_size' should contain {count} (got {len(wanted)})")
     # (A number of parts that is a symbol is taken as its value: where parts begin would be too much to compute by it.)
     counts = [w if w is None else int(w) for w in wanted]
     if any(w is not None and w < 0 for w in counts):
@@ -369,7 +374,7 @@ def _adaptive_avg(n: int) -> None:
         """Means of as many nearly equal parts as asked."""
         _check_sizes(input, output_size, n)
         _check_rank(f"adaptive_avg_pool{n}d", input, n)
-        outs = _output_size(input, output_size, n)
+        outs = _output_size(f"adaptive_avg_pool{n}d", input, output_size, n)
         if all(type(o) is int and o == 1 for o in outs):  # PyTorch's is a mean of all
             if category(input.dtype) < 2:
                 raise RuntimeError(
@@ -453,7 +458,7 @@ def _adaptive_max(n: int) -> None:
         """Largest elements of as many nearly equal parts as asked."""
         _check_sizes(input, output_size, n)
         _check_rank(f"adaptive_max_pool{n}d", input, n)
-        wanted, sizes = _output_size(input, output_size, n), list(input.shape[-n:])
+        wanted, sizes = _output_size(f"adaptive_max_pool{n}d", input, output_size, n), list(input.shape[-n:])
         equal = [type(s) is int and 0 < w <= s and s % w == 0 for s, w in zip(sizes, wanted)]
         if input.dtype.is_floating_point and all(equal):  # windows side by side
             kernel = [s // w for s, w in zip(sizes, wanted)]

@@ -20,6 +20,8 @@ PROMISED = {
     "class_loss":
         "nll_loss class_loss cross_entropy multi_margin_loss multilabel_soft_margin_loss multilabel_margin_loss "
         "label_margins label_margins_backward",
+    "condition_number":
+        "linalg_cond",
     "conv":
         "conv1d conv_transpose1d conv2d conv_transpose2d conv3d conv_transpose3d columns_of_image image_of_columns "
         "im2col col2im pixel_shuffle. pixel_unshuffle. channel_shuffle.",
@@ -72,9 +74,8 @@ PROMISED = {
         "cholesky_inverse. linalg_solve_triangular triangular_solve. linalg_lstsq linalg_pinv pinverse. "
         "linalg_matrix_rank linalg_slogdet=slogdet det. logdet. inverse. linalg_eigvalsh linalg_eigvals linalg_svdvals "
         "svd. qr. linalg_lu_factor linalg_lu lu. lu_unpack linalg_lu_solve lu_solve. linalg_householder_product orgqr. "
-        "ormqr. linalg_matrix_norm linalg_norm linalg_cond linalg_matrix_power matrix_power. linalg_multi_dot "
-        "linalg_vander linalg_vecdot linalg_diagonal linalg_matmul linalg_tensorinv linalg_tensorsolve svd_lowrank "
-        "pca_lowrank",
+        "ormqr. linalg_matrix_norm linalg_norm linalg_matrix_power matrix_power. linalg_multi_dot linalg_vander "
+        "linalg_vecdot linalg_diagonal linalg_matmul linalg_tensorinv linalg_tensorsolve svd_lowrank pca_lowrank",
     "linear_loss":
         "linear_class_nll linear_cross_entropy",
     "loss":

@@ -18,7 +18,7 @@ from aten.op import composite, inplace_of, op, ops, registry
 from aten.ops.conditional import saved_condition
 from aten.ops.creation import CPU, check_sizes, finish, laid_out
 from aten.ops.pointwise import pointwise_meta
-from aten.ops.random_ends import check_integers, check_uniform
+from aten.ops.random_ends import check_integers, check_permutation, check_uniform
 from aten.promotion import TYPE_NAMES, category
 from aten.scalar.unpatched import math
 from aten.shapes import broadcast, pointwise_strides, product
@@ -166,8 +166,8 @@ def randint(low, high, size, generator, dtype, device, layout, pin_memory, requi
         raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
     if high <= low:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    size = list(size)
-    check_sizes(size)
+    check_sizes(size := list(size))
+    check_integers(low, high, dtype or dtypes.int64)
     seed, offset = reserve(product(size) if high - low <= 1 << 32 else 2 * product(size), generator)
     return finish(randint_philox(low, high, size, seed, offset, dtype=dtype, device=device), requires_grad)
 
@@ -210,6 +210,7 @@ def randperm(n, generator, dtype, device, layout, pin_memory, requires_grad):
     """A random order of 0 … n-1."""
     _check_generator(generator, device)
     check_sizes([n])
+    check_permutation(n, dtype or dtypes.int64)
     seed, offset = reserve(n, generator, dtypes.float64)
     return finish(randperm_philox(n, seed, offset, device=device).to(dtype or dtypes.int64), requires_grad)
 
@@ -267,11 +268,14 @@ def _flat_in(made: Any, *parameters: Any) -> Any:
 )
 def normal(mean, std, size, generator, dtype, device, layout, pin_memory, requires_grad):
     """Normal with these means and standard deviations (numbers or tensors)."""
+    from aten.fx.targets import holds  # (a start has no use for it)
     if isinstance(std, (int, float)) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if size is None:
         size = list((mean + std * 0 if hasattr(mean, "shape") else std).shape)
         dtype = dtype or next(v.dtype for v in (mean, std) if hasattr(v, "dtype"))
+    if hasattr(std, "numel") and not std.is_meta and std.numel() and not holds((std >= 0).all()):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
     m, s = (v.detach() if hasattr(v, "detach") else v for v in (mean, std))
     made = randn(size, generator=generator, dtype=dtype, device=device) * s + m
     return finish(_flat_in(made, mean, std), requires_grad)

@@ -30,6 +30,19 @@ def _check_within(low: Any, high: Any, dtype: Any, texts: tuple[str, str]) -> No
             raise RuntimeError(f"{text} is out of bounds for {name}")
 
 
+def check_permutation(n: int, dtype: Any) -> None:
+    """Raises RuntimeError where a dtype does not hold each number below n, NotImplementedError for bool."""
+    if dtype is dtypes.bool:
+        raise NotImplementedError("\"randperm\" not implemented for 'Bool'")
+    if dtype.is_floating_point:
+        most, shown = {"float16": (2049, "2049"), "float32": (2**24 + 1, "2^24+1")}.get(dtype.name, (2**53 + 1, "2^53+1"))
+        if n > most:
+            raise RuntimeError(f"n cannot be greater than {shown} for {TYPE_NAMES[dtype.name]} type.")
+    elif not dtype.is_complex and n - 1 > iinfo(dtype).max:
+        name = "int" if dtype is dtypes.int32 else f"{dtype.name}_t"
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
 def check_uniform(low: Any, high: Any, dtype: Any) -> None:
     """Raises RuntimeError where a float dtype does not hold the ends or their distance, NotImplementedError for other dtypes."""
     _check_known("check_uniform_bounds", dtype, dtype.is_floating_point)

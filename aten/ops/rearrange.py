@@ -4,13 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native
 from aten import dtype as dtypes
 from aten.errors import warn_caller
 from aten.meta import exceeds, known_equal
 from aten.op import alias_of, composite, ops
 from aten.ops.formats import format_of
-from aten.ops.structure import cat, constant_pad_nd, flip, wrap_all
+from aten.ops.structure import cat, constant_pad_nd, flip, interleaved, wrap_all
 from aten.promotion import INTEGER, TYPE_NAMES, category
 from aten.scalar.unpatched import math
 from aten.shapes import broadcast, infer_size, is_int, product, show, wrap_dim
@@ -400,7 +399,7 @@ def tile(input, dims):
 def repeat_interleave(input, repeats, dim, output_size):
     """Each element (or slice along dim) several times in a row."""
     if repeats is None:
-        return _interleaved(input)
+        return interleaved(input, output_size)
     if dim is None:
         input, dim = ops.reshape(input, [-1]), 0
     dim = wrap_dim(dim, input.ndim)
@@ -412,29 +411,14 @@ def repeat_interleave(input, repeats, dim, output_size):
                 "repeats must have the same size as input along dim, but got repeats.size(0) = "
                 f"{repeats.shape[0]} and input.size({dim}) = {input.shape[dim]}"
             )
-        return ops.index_select(input, dim, repeat_interleave(repeats))
+        return ops.index_select(input, dim, repeat_interleave(repeats, output_size=output_size))
     if bool(repeats < 0):
         raise RuntimeError("repeats can not be negative")
     sizes = list(input.shape)
+    if output_size is not None and exceeds(sizes[dim] * repeats, output_size) | exceeds(output_size, sizes[dim] * repeats):
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {sizes[dim] * repeats} but got {output_size}")
     wide = ops.unsqueeze(input, dim + 1).expand([*sizes[: dim + 1], repeats, *sizes[dim + 1 :]])
     return ops.reshape(ops.row_major(wide), [*sizes[:dim], sizes[dim] * repeats, *sizes[dim + 1 :]])
-
-
-def _interleaved(counts: Any) -> Any:
-    """0 as often as the first count says, 1 as often as the second, …"""
-    if counts.dtype not in (dtypes.int64, dtypes.int32):
-        raise NotImplementedError(f"repeat_interleave is for counts of int64 or int32, not {counts.dtype}")
-    plain = not _native.is_tracer(counts) and not counts.is_meta
-    if plain and counts.device.type == "cpu":
-        times = counts.detach().numpy()
-        if times.min(initial=0) < 0:
-            raise RuntimeError("repeats can not be negative")
-        return _native.from_numpy(np.repeat(np.arange(len(times), dtype=times.dtype), times))
-    if plain and bool((counts < 0).any()):
-        raise RuntimeError("repeats can not be negative")
-    ends = ops.cumsum(counts, 0)
-    total = ends[-1].item() if ends.numel() else 0
-    return ops.searchsorted(ends, ops.arange(total), right=True).to(counts.dtype)
 
 
 @composite("meshgrid(Tensor[*] tensors, *, str? indexing=None) -> Tensor[]", tags=["function_only"])

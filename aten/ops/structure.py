@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
+from aten import dtype as dtypes
 from aten.arrays import as_number
 from aten.devices import same
 from aten.meta import Meta, dense_strides, exceeds, known_equal
@@ -292,3 +294,27 @@ def _batched_source(n: Any, dims: Any, x: Any, src: Any) -> Any:
         return src
     src, ndim = to_front(src, dims[1]), x.ndim - (dims[0] is not None)
     return src.reshape([n, *([1] * (ndim - (src.ndim - 1))), *src.shape[1:]])
+
+
+def interleaved(counts: Any, output_size: Any = None) -> Any:
+    """0 as often as the first count says, 1 as often as the second, … RuntimeError where these are known not to be output_size."""
+    if counts.dtype not in (dtypes.int64, dtypes.int32):
+        raise NotImplementedError(f"repeat_interleave is for counts of int64 or int32, not {counts.dtype}")
+    plain = not _native.is_tracer(counts) and not counts.is_meta
+    if plain and counts.device.type == "cpu":
+        times = counts.detach().numpy()
+        if times.min(initial=0) < 0:
+            raise RuntimeError("repeats can not be negative")
+        _check_total(int(times.sum()), output_size)
+        return _native.from_numpy(np.repeat(np.arange(len(times), dtype=times.dtype), times))
+    if plain and bool((counts < 0).any()):
+        raise RuntimeError("repeats can not be negative")
+    ends = ops.cumsum(counts, 0)
+    total = ends[-1].item() if ends.numel() else 0
+    _check_total(total, output_size)
+    return ops.searchsorted(ends, ops.arange(total), right=True).to(counts.dtype)
+
+
+def _check_total(total: Any, output_size: Any) -> None:
+    if type(total) is type(output_size) is int and total != output_size:
+        raise RuntimeError("allocated size does not match required size")

@@ -48,3 +48,17 @@ def test_one_base_to_the_power_of_each():
     exponents = [weft.tensor(3.0), weft.tensor(0.5)]
     for base in (weft.tensor(4.0), 4.0):
         assert [x.item() for x in weft._foreach_pow(base, exponents)] == [64.0, 2.0]
+
+
+def test_what_is_returned_and_numbers_as_a_tensor():
+    a = [weft.ones(1), weft.ones(1) * 2]
+    for made in (weft._foreach_add_(a, 0.0), weft._foreach_lerp_(a, a, 0.5), weft._foreach_copy_(a, a), weft._foreach_abs_(a)):
+        assert made is a
+    numbers = weft.tensor([1.0, 2.0])
+    made = weft._foreach_addcmul(a, a, a, numbers)
+    assert type(made) is tuple and [t.item() for t in made] == [2, 10]
+    assert [t.item() for t in weft._foreach_addcdiv_(a, a, a, numbers)] == [2, 4]
+    with pytest.raises(RuntimeError, match="Expected length of scalars to match input of length 2 but got 3 instead"):
+        weft._foreach_addcmul(a, a, a, weft.ones(3))
+    with pytest.raises(RuntimeError, match="Expected packed scalar Tensor to be of dimension 1. Got 0 instead"):
+        weft._foreach_addcdiv(a, a, a, weft.tensor(2.0))

@@ -60,8 +60,9 @@ class ASGD(Optimizer):
     def _update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         lambd, lr, t = group["lambd"], scalar(group["lr"]), count(state, group)
         eta, mu, average = state["eta"], state["mu"], state["ax"]
-        p.mul_(1 - lambd * eta)
-        p.sub_(g * eta)
+        rate_now = eta.item() if isinstance(t, float) else eta.to(aten.float64)  # 1 - lambd * eta is rounded to p's dtype alone
+        p.mul_(1 - lambd * rate_now)
+        p.sub_(g * rate_now)
         average.copy_(aten.where(mu == 1, p, average + (p - average) * mu))
         rate = lr / (1 + lambd * lr * t) ** group["alpha"]
         eta.copy_(rate) if isinstance(rate, Tensor) else eta.fill_(rate)

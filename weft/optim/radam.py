@@ -62,7 +62,7 @@ class RAdam(Optimizer):
         longest = 2 / (1 - beta2) - 1
         length = longest - 2 * t * beta2**t / correction2
         if isinstance(t, float) and length <= 5:
-            p.sub_(m * (lr / correction1))
+            p.sub_(m / correction1 * lr)
             return
         rate = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
         if isinstance(rate, Tensor):
@@ -70,7 +70,7 @@ class RAdam(Optimizer):
         adaptive = (root(correction2) / (v.sqrt() + group["eps"])) * root(rate)
         if isinstance(length, Tensor):
             adaptive = aten.where(length > 5, adaptive, 1.0)
-        p.sub_(m * (lr / correction1) * adaptive)
+        p.sub_(m / correction1 * lr * adaptive)
 
 
 def radam(

@@ -55,7 +55,8 @@ class Rprop(Optimizer):
     def _update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         shrink, grow = group["etas"]
         kept = g * state["prev"]
-        factor = aten.where(kept > 0, grow, aten.where(kept < 0, shrink, 1.0)).to(g.dtype)
+        one = aten.ones_like(kept)  # of the parameter's dtype: where of numbers alone makes the default dtype
+        factor = aten.where(kept > 0, one * grow, aten.where(kept < 0, shrink, one))
         size = state["step_size"]
         size.copy_((size * factor).clamp(*group["step_sizes"]))
         g = aten.where(kept < 0, 0, g)

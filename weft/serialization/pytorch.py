@@ -78,13 +78,12 @@ def _meta(dtype: Any, sizes: Any, strides: Any, requires_grad: Any) -> Tensor:
 
 def _sparse(layout: Any, data: Any) -> Tensor:
     """Through the functions that check that the parts fit each other."""
-    if layout == "torch.sparse_coo":
+    if layout is aten.sparse_coo:
         indices, values, size, *coalesced = data
         return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
-    kinds = {f"torch.sparse_{name}": getattr(aten, f"sparse_{name}") for name in ("csr", "csc", "bsr", "bsc")}
-    if layout not in kinds:
+    if layout not in (aten.sparse_csr, aten.sparse_csc, aten.sparse_bsr, aten.sparse_bsc):
         raise ValueError(f"a tensor of layout {layout} cannot be read")
-    return sparse_compressed_tensor(*data, layout=kinds[layout])
+    return sparse_compressed_tensor(*data, layout=layout)
 
 
 _REBUILD = {

@@ -162,7 +162,14 @@ def _set_array_state(made: Any, state: Any) -> np.ndarray:
     _version, shape, kind, fortran, data = state
     data = _encode(data) if isinstance(data, str) else data
     array = np.frombuffer(data, kind).reshape(shape, order="F" if fortran else "C")
-    return array.copy()
+    return array.copy("K")
+
+
+def _layout(name: Any) -> Any:
+    found = getattr(aten, str(name).removeprefix("torch."), None)
+    if not isinstance(found, aten.Layout):
+        raise ValueError(f"a layout {name!r}")
+    return found
 
 
 def _default_dict(factory: Any = None, *args: Any) -> collections.defaultdict:
@@ -183,6 +190,7 @@ def _table() -> dict[str, Any]:
     give("collections.defaultdict", _default_dict)
     for kind in (set, frozenset, list, dict, tuple, bytearray, complex, int, float, bool, str, bytes, slice, range):
         give(f"builtins.{kind.__name__}", None if kind in (int, float, bool, str, bytes, range) else kind)
+    table["builtins.Ellipsis"] = Ellipsis
     give("_codecs.encode", _encode)
     give("torch.Size", lambda *args: aten.Size(*args))
     give("torch.device", lambda *args: aten.Device(*args))
@@ -190,7 +198,7 @@ def _table() -> dict[str, Any]:
     give("torch._utils._rebuild_parameter", _parameter)
     give("torch._utils._rebuild_parameter_with_state", _parameter_with_state)
     give("torch._tensor._rebuild_from_type_v2", _from_type)
-    give("torch.serialization._get_layout", lambda name: name)
+    give("torch.serialization._get_layout", _layout)
     give("numpy.core.multiarray.scalar numpy._core.multiarray.scalar", _numpy_scalar)
     give("numpy.dtype", _numpy_dtype, _set_dtype_state)
     give("numpy.ndarray", None)

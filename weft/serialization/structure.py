@@ -100,7 +100,9 @@ class Packer:
         if t.numel():
             self.places.setdefault((str(t.device), t.untyped_storage().data_ptr()), []).append((name, t))
         self.tensors[name] = t
-        return ["tensor", name, type(t) is not Tensor and isinstance(t, aten.Parameter), bool(t.requires_grad)]
+        form = ["tensor", name, type(t) is not Tensor and isinstance(t, aten.Parameter), bool(t.requires_grad)]
+        attributes = getattr(t, "__dict__", None)
+        return [*form, self.pack(dict(attributes), f"{path}.attributes")] if attributes else form
 
     def _subclass(self, t: Tensor, path: str) -> Any:
         """A tensor of a class of its own: the plain tensor, the class and the attributes."""
@@ -209,7 +211,7 @@ class Unpacker:
         kind = {k: getattr(aten, k) for k in ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}[layout]
         return sparse_compressed_tensor(*parts, size, layout=kind, requires_grad=requires_grad)
 
-    def _tensor(self, name: str, parameter: bool, requires_grad: bool) -> Tensor:
+    def _tensor(self, name: str, parameter: bool, requires_grad: bool, attributes: Any = None) -> Tensor:
         how = self.made.get(name)
         if how is None:
             t = self.tensors[name]
@@ -225,6 +227,8 @@ class Unpacker:
             t = empty.set_(memory, offset, tuple(sizes), tuple(strides))
         t = aten.Parameter(t, requires_grad) if parameter else t.requires_grad_(requires_grad)
         self.ready[name] = t
+        for key, value in self.unpack(attributes).items() if attributes else ():
+            setattr(t, key, value)
         return t
 
 
@@ -253,9 +257,20 @@ def _simple(value: Any) -> Any:
         return ["device", str(value)]
     if isinstance(value, (np.bool_, np.number)):
         return ["numpy", value.dtype.name, base64.b64encode(value.tobytes()).decode()]
+    if kind is np.ndarray and not value.dtype.hasobject and not value.dtype.names:
+        order = "F" if value.flags.fnc else "C"
+        return ["array", value.dtype.str, list(value.shape), order, base64.b64encode(value.tobytes(order)).decode()]
+    if isinstance(value, aten.Layout):
+        return ["layout", value.name]  # type: ignore[attr-defined]
+    if value is Ellipsis:
+        return ["ellipsis"]
     if kind is range:
         return ["range", value.start, value.stop, value.step]
     return None
+
+
+def _array(data: bytes, dtype: str, shape: list[int], order: Any) -> np.ndarray:
+    return np.frombuffer(data, dtype).reshape(shape, order=order).copy(order)
 
 
 def _made_by_namedtuple(cls: type) -> bool:
@@ -273,6 +288,9 @@ _SIMPLE: dict[str, Callable] = {
     "dtype": lambda name: getattr(aten, name) if isinstance(getattr(aten, name), aten.DType) else None,
     "device": lambda name: aten.Device(name),
     "numpy": lambda dtype, text: np.frombuffer(base64.b64decode(text), dtype)[0],
+    "array": lambda dtype, shape, order, text: _array(base64.b64decode(text), dtype, shape, order),
+    "layout": lambda name: getattr(aten, name) if isinstance(getattr(aten, name), aten.Layout) else None,
+    "ellipsis": lambda: Ellipsis,
     "range": range,
 }
 

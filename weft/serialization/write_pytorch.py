@@ -22,7 +22,8 @@ from weft.serialization.places import location_tag
 from weft.serialization.safe_globals import STORAGES
 
 _STORAGE_OF = {dtype: name for name, dtype in STORAGES.items() if name != "UntypedStorage"}
-_PLAIN = (type(None), bool, int, float, str, bytes, bytearray, complex, dict, list, tuple, set, collections.OrderedDict)
+_ELLIPSIS = type(Ellipsis)
+_PLAIN = (type(None), _ELLIPSIS, bool, int, float, str, bytes, bytearray, complex, dict, list, tuple, set, collections.OrderedDict)
 _NUMBERS = frozenset(t for t in np.sctypeDict.values() if issubclass(t, (np.number, np.bool_)))
 _BUILTINS = (dict, list, set, complex, bytearray, collections.OrderedDict)
 _ALIGN = 64
@@ -71,7 +72,12 @@ class _Writer(_PythonPickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor) and type(obj).__reduce_ex__ is Tensor.__reduce_ex__:
-            return self._tensor(obj)
+            return self._with_attributes(obj, *self._tensor(obj))
+        if type(obj) is np.ndarray and not obj.dtype.hasobject and not obj.dtype.names:
+            order = "F" if obj.flags.fnc else "C"
+            state = 1, obj.shape, obj.dtype, order == "F", obj.tobytes(order)
+            start = self.name("numpy", "ndarray"), (0,), b"b"
+            return self.name("numpy._core.multiarray", "_reconstruct"), start, state
         if isinstance(obj, SparseTensor):
             parts = [part.detach() for part in obj._pieces()]
             self.kept += parts
@@ -108,6 +114,16 @@ class _Writer(_PythonPickler):
         except TypeError as error:
             raise TypeError(f"save: {error}") from None
 
+    def _with_attributes(self, t: Tensor, maker: _Name, args: tuple) -> Any:
+        attributes = dict(getattr(t, "__dict__", None) or {})
+        if not attributes or type(t) not in (Tensor, aten.Parameter):
+            return maker, args
+        self.kept += [attributes, args]
+        if type(t) is aten.Parameter:
+            return self.name("torch._utils", "_rebuild_parameter_with_state"), (*args, attributes)
+        kind = self.name("torch", "Tensor")
+        return self.name("torch._tensor", "_rebuild_from_type_v2"), (maker, kind, args, attributes)
+
     def _tensor(self, t: Tensor) -> Any:
         if type(t) is not Tensor and isinstance(t, aten.Parameter):
             data = t.detach()
@@ -142,6 +158,18 @@ class _Writer(_PythonPickler):
         """A scalar of NumPy as Python's number: by default torch.load refuses the function that makes the former."""
         self.save(obj.item())
 
+    def save_bytes(self, obj: bytes) -> None:
+        if obj:
+            _PythonPickler.save_bytes(self, obj)
+        else:  # pickle would call the class, which readers do not
+            self.save_reduce(codecs.encode, ("", "latin1"), obj=obj)  # type: ignore[attr-defined]
+
+    dispatch[bytes] = save_bytes
+
+    def save_ellipsis(self, obj: Any) -> None:
+        self.write(pickle.GLOBAL + b"__builtin__\nEllipsis\n")
+
+    dispatch[_ELLIPSIS] = save_ellipsis
     dispatch.update(dict.fromkeys(_NUMBERS, save_number))
     dispatch[_Name] = save_name
     dispatch[types.FunctionType] = save_global

@@ -136,3 +136,10 @@ def test_bessel_functions_between(x, j0, j1, y0, y1, k0, k1, k0e):
 def test_tails_of_the_incomplete_gamma_functions(a, x, lower, upper):
     found = special.gammainc(tensor([a]), tensor([x])).item(), special.gammaincc(tensor([a]), tensor([x])).item()
     close(tensor(found), [lower, upper], 1e-10)
+
+
+def test_zeta_far_out_and_at_infinities():
+    s = [1e38, INF, 1e38, INF, 2.0, INF, INF, NAN, INF, 3.0, INF]
+    q = [1.0, 1.0, 0.5, 0.5, INF, INF, 2.0, 1.0, -0.5, -INF, -INF]
+    expected = [1, 1, INF, INF, NAN, NAN, NAN, NAN, INF, INF, INF]
+    close(special.zeta(tensor(s), tensor(q)), expected)

@@ -323,3 +323,12 @@ def test_all_of_it_is_captured(layer, backend, fresh):
         return torch.func.functional_call(layer, dict(layer.named_parameters()), (x,))
 
     assert torch.allclose(torch.compile(called, backend=backend, fullgraph=True)(x), layer(x), atol=1e-6)
+
+
+def test_weight_norm_of_one_dim_has_a_norm_for_each_element():
+    v = torch.tensor([3.0, -4.0])
+    assert torch.norm_except_dim(v, 2, 0).tolist() == [3, 4] and torch.norm_except_dim(v, 2, -1).item() == 5
+    assert torch._weight_norm(v, torch.tensor([1.0, 2.0]), 0).tolist() == [1, -2]
+    assert nn.utils.parametrizations.weight_norm(nn.Linear(3, 4), "bias").parametrizations.bias.original0.shape == (4,)
+    with pytest.warns(FutureWarning):
+        assert nn.utils.weight_norm(nn.Linear(3, 4), "bias").bias_g.shape == (4,)

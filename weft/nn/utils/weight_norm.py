@@ -16,6 +16,8 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int | None = 0) -> Tensor:
     """The norms over all dims but `dim`, which are 1 then; None or -1: over all dims, 0-d."""
     if dim is None or dim == -1:
         return aten.linalg_vector_norm(v, pow)
+    if v.dim() == 1:  # each element's own (an empty list of dims would be all of them)
+        return v.abs()
     return aten.linalg_vector_norm(v, pow, [i for i in range(v.dim()) if i != dim % v.dim()], keepdim=True)
 
 

@@ -13,7 +13,7 @@ from aten.scalar.unpatched import math
 from aten.transforms.argnums import chosen_places, with_arguments
 from aten.transforms.batching import vmap
 from aten.transforms.forward_mode import jvp
-from aten.transforms.reverse_mode import vjp
+from aten.transforms.reverse_mode import vjp_of_chosen
 from aten.transforms.tracer import made_by
 
 
@@ -68,9 +68,8 @@ def jacrev(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         places = chosen_places(argnums, args)
-        primals = [args[i] for i in places]
-        _check_real("jacrev", "inputs", pytree.flatten(primals)[0])
-        out, vjp_fn, *aux = vjp(with_arguments(func, args, places, kwargs), *primals, has_aux=has_aux)
+        _check_real("jacrev", "inputs", pytree.flatten([args[i] for i in places])[0])
+        out, vjp_fn, *aux = vjp_of_chosen(func, args, places, kwargs, has_aux)
         outputs, out_spec = pytree.flatten(out)
         _check_real("jacrev", "outputs", outputs)
         pull = lambda *basis: vjp_fn(pytree.unflatten(list(basis), out_spec))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from aten import _native, dispatch, pytree
@@ -14,6 +14,7 @@ from aten.autograd import function
 from aten.autograd.grad_mode import enable_grad
 from aten.autograd.graph import disable_saved_tensors_hooks
 from aten.autograd.record import Backward
+from aten.layout import strided
 from aten.meta import Meta, same_size
 from aten.on_device import beside
 from aten.op import Op, registry
@@ -21,6 +22,7 @@ from aten.transforms.argnums import chosen_places, with_arguments
 from aten.transforms.recorded import Edge, Kept, RecordingLevel
 from aten.transforms.tracer import (
     Tracer,
+    any_wrapper,
     below,
     check_outputs,
     checked_aux,
@@ -327,25 +329,55 @@ def _check_differentiable(t: Any) -> None:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
 
 
+class _Beside:
+    """The tensors that a function is given beside those that are differentiated. They are of the level, for the function may
+    write them with what is differentiated; whoever passed them sees what was written."""
+
+    def __init__(self, level: GradLevel):
+        self.level = level
+        self.made: dict[int, tuple[Tracer, Tensor]] = {}  # by the tensor that was given
+
+    def inside(self, x: Any) -> Any:
+        """An argument as the function gets it."""
+        if not isinstance(x, Tensor) or x.layout is not strided or any_wrapper((x,)):
+            return x
+        if id(x) not in self.made:
+            self.made[id(x)] = self.level.wrap(x), x
+        return self.made[id(x)][0]
+
+    def written(self) -> None:
+        """Write what the function did to the tensors that were given."""
+        for t, given in self.made.values():
+            now = self.level.read(t).value
+            if now is not given:
+                given.copy_(now)
+        self.given = {id(t): x for t, x in self.made.values()}
+
+
 class _Derivation:
-    """A call of a function whose tensor arguments are differentiated: what it returned, and the history that leads there.
+    """A call of a function, of which the arguments at `places` are differentiated: what it returned, and the history that leads
+    there.
 
     call: what errors name it.
     """
 
-    def __init__(self, call: str, func: Callable, primals: tuple, has_aux: bool):
-        self.leaves, self.spec = pytree.flatten(primals)
+    def __init__(self, call: str, func: Callable, args: tuple, places: Sequence[int], kwargs: dict, has_aux: bool):
+        self.leaves, self.spec = pytree.flatten(tuple([args[i] for i in places]))
         for leaf in self.leaves:
             _check_differentiable(leaf)
         self.level = level = GradLevel(_native.is_grad_enabled())
         self.inputs = inputs = [level.input(leaf) for leaf in self.leaves]
         self.boxes = [t.payload for t in inputs]
+        self.beside = _Beside(level)
+        rest = [None if i in places else a for i, a in enumerate(args)]
+        rest, kwargs = pytree.map_leaves(self.beside.inside, (rest, kwargs))
         with opened(level), enable_grad(), no_saved_hooks():
-            self.result = func(*pytree.unflatten(inputs, self.spec))
+            self.result = with_arguments(func, rest, places, kwargs)(*pytree.unflatten(inputs, self.spec))
         for leaf, t, box in zip(self.leaves, inputs, self.boxes):
             if level.read(t) is not box:  # written without gradients: whoever passed it sees that
                 with dispatch.no_grad():
                     leaf.copy_(level.read(t).value)
+        self.beside.written()
         self.aux: Any = None
         if has_aux:
             self.result, aux = split_aux(call, self.result)
@@ -353,7 +385,10 @@ class _Derivation:
 
     def value(self, x: Any) -> Any:
         """What a result is outside of the level."""
-        return self.level.read(x).value if isinstance(x, Tracer) and x.level is self.level else x
+        if not self.level.own(x):
+            return x
+        given = self.beside.given.get(id(x))
+        return self.level.read(x).value if given is None else given
 
     def place(self, x: Tensor) -> Any:
         """A result as the level knows it; None for one that does not come from there."""
@@ -372,10 +407,15 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
     With has_aux, func returns (output, aux), and aux comes third. `cotangents` is nested as the output.
     """
+    return vjp_of_chosen(func, primals, range(len(primals)), {}, has_aux)
+
+
+def vjp_of_chosen(func: Callable, args: tuple, places: Sequence[int], kwargs: dict[str, Any], has_aux: bool) -> tuple:
+    """As `vjp` of func(*args, **kwargs), with the gradients of the arguments at `places`."""
     call = "vjp(f, *primals)"
     if _native.is_grad_enabled():
         _native.not_replayed()  # (the history of what a transform gives is not that of its ops)
-    run = _Derivation(call, func, primals, has_aux)
+    run = _Derivation(call, func, args, places, kwargs, has_aux)
     outputs, out_spec = pytree.flatten(run.result)
     check_outputs(call, "f(*primals)", outputs, run.result)
     for out in outputs:
@@ -457,7 +497,7 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 def _gradient(func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple, kwargs: dict) -> tuple:
     call = "grad_and_value(f)(*args)"
     indices = chosen_places(argnums, args)
-    run = _Derivation(call, with_arguments(func, args, indices, kwargs), tuple([args[i] for i in indices]), has_aux)
+    run = _Derivation(call, func, args, indices, kwargs, has_aux)
     out = run.result
     if not isinstance(out, Tensor):
         raise RuntimeError(f"{call}: Expected f(*args) to return a Tensor, got {type(out)}")

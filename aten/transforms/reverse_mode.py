@@ -14,15 +14,13 @@ from aten.autograd import function
 from aten.autograd.grad_mode import enable_grad
 from aten.autograd.graph import disable_saved_tensors_hooks
 from aten.autograd.record import Backward
-from aten.layout import strided
 from aten.meta import Meta, same_size
 from aten.on_device import beside
 from aten.op import Op, registry
-from aten.transforms.argnums import chosen_places, with_arguments
+from aten.transforms.argnums import Beside, chosen_places, with_arguments
 from aten.transforms.recorded import Edge, Kept, RecordingLevel
 from aten.transforms.tracer import (
     Tracer,
-    any_wrapper,
     below,
     check_outputs,
     checked_aux,
@@ -229,6 +227,8 @@ class GradLevel(RecordingLevel):
             if type(base.origin) is weakref.ref:
                 which = "a view of a leaf Variable" if target.chain else "a leaf Variable"
                 raise RuntimeError(f"{which} that requires grad is being used in an in-place operation.")
+            if self.below and isinstance(base.value, Tensor) and base.value.requires_grad and base.value.is_leaf:
+                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         super().check_write(op, target)
 
     def wants(self, args: tuple) -> bool:
@@ -329,31 +329,6 @@ def _check_differentiable(t: Any) -> None:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
 
 
-class _Beside:
-    """The tensors that a function is given beside those that are differentiated. They are of the level, for the function may
-    write them with what is differentiated; whoever passed them sees what was written."""
-
-    def __init__(self, level: GradLevel):
-        self.level = level
-        self.made: dict[int, tuple[Tracer, Tensor]] = {}  # by the tensor that was given
-
-    def inside(self, x: Any) -> Any:
-        """An argument as the function gets it."""
-        if not isinstance(x, Tensor) or x.layout is not strided or any_wrapper((x,)):
-            return x
-        if id(x) not in self.made:
-            self.made[id(x)] = self.level.wrap(x), x
-        return self.made[id(x)][0]
-
-    def written(self) -> None:
-        """Write what the function did to the tensors that were given."""
-        for t, given in self.made.values():
-            now = self.level.read(t).value
-            if now is not given:
-                given.copy_(now)
-        self.given = {id(t): x for t, x in self.made.values()}
-
-
 class _Derivation:
     """A call of a function, of which the arguments at `places` are differentiated: what it returned, and the history that leads
     there.
@@ -368,9 +343,8 @@ class _Derivation:
         self.level = level = GradLevel(_native.is_grad_enabled())
         self.inputs = inputs = [level.input(leaf) for leaf in self.leaves]
         self.boxes = [t.payload for t in inputs]
-        self.beside = _Beside(level)
-        rest = [None if i in places else a for i, a in enumerate(args)]
-        rest, kwargs = pytree.map_leaves(self.beside.inside, (rest, kwargs))
+        self.beside = Beside(level)
+        rest, kwargs = self.beside.arguments(args, places, kwargs)
         with opened(level), enable_grad(), no_saved_hooks():
             self.result = with_arguments(func, rest, places, kwargs)(*pytree.unflatten(inputs, self.spec))
         for leaf, t, box in zip(self.leaves, inputs, self.boxes):

@@ -4,7 +4,7 @@ import pytest
 
 import weft
 from weft import nn
-from weft.func import functional_call, grad, jacrev, jvp, vmap
+from weft.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vmap
 from weft.nn import functional as F
 
 X = weft.arange(8.0).view(4, 2)
@@ -15,7 +15,7 @@ def doubled(w, b):
     return (w * b).sum()
 
 
-@pytest.mark.parametrize("transform", [grad, jacrev])
+@pytest.mark.parametrize("transform", [grad, jacrev, jacfwd])
 def test_what_is_written_into_an_argument_is_differentiated_and_seen_outside(transform):
     b = weft.ones(2)
     assert transform(doubled)(weft.ones(2), b).tolist() == [4.0, 4.0]
@@ -23,6 +23,19 @@ def test_what_is_written_into_an_argument_is_differentiated_and_seen_outside(tra
     b = weft.ones(2)
     assert transform(lambda w, *, b: doubled(w, b))(weft.ones(2), b=b).tolist() == [4.0, 4.0]
     assert b.tolist() == [2.0, 2.0]
+
+
+def test_second_derivatives_and_writes_without_gradients():
+    b = weft.ones(2)
+    assert hessian(doubled)(weft.ones(2), b).tolist() == [[4.0, 0.0], [0.0, 4.0]] and b.tolist() == [2.0, 2.0]
+
+    def f(w, b):
+        with weft.no_grad():
+            b.copy_(w * 3)
+        return (w * b).sum()
+
+    for b in (weft.ones(2), weft.ones(2, requires_grad=True)):
+        assert grad(f)(weft.ones(2), b).tolist() == [3.0, 3.0] and b.tolist() == [3.0, 3.0] and b.is_leaf
 
 
 def test_a_view_of_an_argument_is_written():

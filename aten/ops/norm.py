@@ -11,7 +11,6 @@ from aten.meta import Meta, same_size
 from aten.op import composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
 from aten.ops.formats import keep_channels
-from aten.ops.statistics import write_statistics
 from aten.promotion import TYPE_NAMES, category
 from aten.scalar.unpatched import math
 from aten.shapes import is_empty, product, show
@@ -419,7 +418,7 @@ keep_channels(batch_norm, dense=True)
 def _follow(running: Any, value: Any, momentum: float) -> None:
     """running += momentum * (value - running), without history, in the value's dtype."""
     value = value.detach()
-    write_statistics(running, running.detach().to(value.dtype) * (1 - momentum) + value * momentum)
+    ops.write_statistics(running, running.detach().to(value.dtype) * (1 - momentum) + value * momentum)
 
 
 def _instance_normed(

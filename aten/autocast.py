@@ -23,9 +23,10 @@ _ON_CPU = {
     "lower": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution mm bmm matmul addmm addbmm "
     "baddbmm linear linalg_vecdot prelu scaled_dot_product_attention "
     # made of those
-    "einsum tensordot inner matrix_power linalg_matrix_power chain_matmul linalg_multi_dot multi_head_attention_forward",
+    "einsum tensordot inner matrix_power linalg_matrix_power chain_matmul linalg_multi_dot multi_head_attention_forward "
+    "lstm rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell",
     "float32": "avg_pool3d binary_cross_entropy grid_sample grid_sampler_2d grid_sampler_3d polar prod quantile nanquantile stft "
-    "cdist trace view_as_complex cholesky cholesky_inverse cholesky_solve inverse lu lu_solve orgqr ormqr pinverse max_pool3d "
+    "pad cdist trace view_as_complex cholesky cholesky_inverse cholesky_solve inverse lu lu_solve orgqr ormqr pinverse max_pool3d "
     "max_unpool2d max_unpool3d adaptive_avg_pool3d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d mse_loss "
     "cosine_embedding_loss nll_loss hinge_embedding_loss poisson_nll_loss smooth_l1_loss cross_entropy l1_loss huber_loss "
     "margin_ranking_loss soft_margin_loss triplet_margin_loss multi_margin_loss ctc_loss kl_div multilabel_margin_loss "
@@ -37,7 +38,9 @@ _ON_CPU = {
     "widest": "stack cat concat concatenate hstack vstack dstack column_stack index_copy",
     # as they are, though they are made of ops that are not
     "kept": "bilinear mv addmv addr outer ger dot vdot det slogdet logdet matrix_exp linalg_det linalg_slogdet "
-    "linalg_matrix_exp linalg_pinv linalg_cross cov corrcoef",
+    "linalg_matrix_exp linalg_cross cov corrcoef",
+    # as they are, but for the last product that they are made of
+    "product": "linalg_pinv",
 }
 _ON_CUDA = {
     "lower": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc convolution prelu addmm addmv addr "
@@ -62,6 +65,25 @@ POLICIES: dict[str, dict[str, Any]] = {  # of an op's name: a policy, or the dty
     kind: {name: policy for policy, names in table.items() for name in names.split()}
     for kind, table in {"cpu": _ON_CPU, "cuda": _ON_CUDA}.items()
 }
+_PADDED_AMOUNTS = {"reflect": (2, 4), "replicate": (2, 4, 6)}  # how many amounts one of PyTorch's kernels pads by
+
+
+def _contracts_all(at: Callable[[int, str], Any]) -> bool:
+    a, b, dims = at(0, "a"), at(1, "b"), at(2, "dims")
+    if dims is None or isinstance(dims, int):
+        return a.ndim == b.ndim == (2 if dims is None else dims)
+    if not isinstance(dims, (list, tuple)) or len(dims) != 2:
+        return False
+    left, right = [len(d) if isinstance(d, (list, tuple)) else 1 for d in dims]
+    return a.ndim == left and b.ndim == right
+
+
+_ONLY: dict[str, Callable[[Callable[[int, str], Any]], bool]] = {
+    "lstm": lambda at: isinstance(at(1, "hx"), (list, tuple)),  # a packed one has no kernel of its own
+    "pad": lambda at: isinstance(at(1, "pad"), (list, tuple)) and len(at(1, "pad")) in _PADDED_AMOUNTS.get(at(2, "mode"), ()),
+    "tensordot": lambda at: not _contracts_all(at),  # that is a sum of products
+}
+"""Which calls a policy on the CPU holds for, where not for all: by at(place, name) of an argument, None where it is not given."""
 REFUSED = (
     "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\nMany models use a sigmoid layer right "
     "before the binary cross entropy layer.\nIn this case, combine the two layers using "
@@ -198,11 +220,13 @@ def set_autocast_gpu_dtype(dtype: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------ calls
-def policy(name: str, word: int, kinds: Iterable[str]) -> Any:
-    """The policy for an op of tensors on devices of these types, where autocast of one of them is on."""
+def policy(name: str, word: int, kinds: Iterable[str], at: Callable[[int, str], Any]) -> Any:
+    """The policy for an op of tensors on devices of these types, where autocast of one of them is on. at(place, name): an
+    argument."""
     for kind in dict.fromkeys(kinds):
         if word & BITS.get(kind, 0) and name in POLICIES[kind]:
-            return POLICIES[kind][name]
+            holds = kind != "cpu" or name not in _ONLY or _ONLY[name](at)
+            return POLICIES[kind][name] if holds else "kept"
     return None
 
 
@@ -223,7 +247,7 @@ def target(policy: Any, word: int, seen: list[tuple[Any, str]]) -> Callable[[Any
 
     if isinstance(policy, _native.DType):
         return lambda dtype, kind: policy if eligible(dtype, kind) else None
-    if policy == "kept":
+    if policy in ("kept", "product"):
         return lambda dtype, kind: None
     if policy == "lower":
         return lambda dtype, kind: of_device(kind) if eligible(dtype, kind) else None
@@ -236,7 +260,7 @@ def run(op: Any, args: Any, kwargs: dict[str, Any], go_on: Callable[..., Any]) -
     """The call of an op, by `go_on(*args, **kwargs)`; NotImplemented if it has no policy for its tensors."""
     word = _native.ambient()
     seen = [(t.dtype, t.device.type) for a in (*args, *kwargs.values()) for t in _tensors(a)]
-    found = policy(op.name, word, [kind for _, kind in seen])
+    found = policy(op.name, word, [kind for _, kind in seen], lambda i, name: args[i] if i < len(args) else kwargs.get(name))
     if found is None:
         return NotImplemented
     before = _native.set_ambient_bits(ON, 0)
@@ -245,7 +269,8 @@ def run(op: Any, args: Any, kwargs: dict[str, Any], go_on: Callable[..., Any]) -
             wanted = target(found, word, seen)
             args = [_cast(a, wanted) for a in args]
             kwargs = {k: _cast(v, wanted) for k, v in kwargs.items()}
-        return go_on(*args, **kwargs)
+        made = go_on(*args, **kwargs)
+        return _cast(made, target("lower", word, seen)) if found == "product" and kwargs.get("out") is None else made
     finally:
         _native.set_ambient_bits(ON, before)
 

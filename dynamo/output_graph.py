@@ -193,8 +193,8 @@ class OutputGraph:
         if op.autocast and self.ambient & autocast.ON:
             from dynamo.autocast import cast
 
-            args, kwargs = cast(self, frame, op, args, dict(kwargs))
-            plain = False
+            args, kwargs, after = cast(self, frame, op, args, dict(kwargs))
+            return after(record(self, frame, op, args, dict(kwargs)))
         return record(self, frame, op, args, dict(kwargs), plain)
 
     @property

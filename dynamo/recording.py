@@ -136,6 +136,9 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if op.name in OF_SEVERAL and root is not None:
         for part in node.users:
             part.meta["one of several"] = op.name
+    if op.name == "broadcast_tensors":  # those that have the common sizes are returned as they are
+        parts = result.unpack(frame)
+        result = frame.values.tuple_([given_as(v, args) or part for v, part in zip(val, parts)])
     if target is not None:
         record(output, frame, registry["copy_"], [target, result], {})
         return target

@@ -418,7 +418,7 @@ keep_channels(batch_norm, dense=True)
 def _follow(running: Any, value: Any, momentum: float) -> None:
     """running += momentum * (value - running), without history, in the value's dtype."""
     value = value.detach()
-    running.copy_(running.detach().to(value.dtype) * (1 - momentum) + value * momentum)
+    ops.write_statistics(running, running.detach().to(value.dtype) * (1 - momentum) + value * momentum)
 
 
 def _instance_normed(

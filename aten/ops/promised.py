@@ -188,6 +188,8 @@ PROMISED = {
         "special_log1p=log1p. special_log_softmax=log_softmax. special_softmax=softmax. special_logit=logit. "
         "special_logsumexp=logsumexp. special_multigammaln=mvlgamma. special_polygamma=polygamma special_round=round. "
         "special_sinc=sinc. special_xlogy=xlogy. special_entr entr_core frexp.",
+    "statistics":
+        "write_statistics",
     "strided_gradient":
         "as_strided_backward",
     "take":

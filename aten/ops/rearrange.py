@@ -125,9 +125,10 @@ def broadcast_to(input, size):
 
 @composite("broadcast_tensors(Tensor[*] tensors) -> Tensor[]", tags=["function_only"])
 def broadcast_tensors(tensors):
-    """All expanded to their common sizes."""
+    """All expanded to their common sizes; those that have them are returned themselves."""
     sizes = list(broadcast(*[tuple(x.shape) for x in tensors]))
-    return tuple(ops.expand(x, sizes) for x in tensors)
+    there = lambda x: x.ndim == len(sizes) and all(map(known_equal, x.shape, sizes))
+    return tuple(x if there(x) else ops.expand(x, sizes) for x in tensors)
 
 
 @composite("narrow(Tensor input, int dim, Any start, int length) -> Tensor", native="view")

@@ -48,7 +48,7 @@ def _gru(x: Any, state: State, weight: Any, bias: Any) -> State:
 
 def _plus_product(x: Any, h: Any, weight: Any, bias: Any) -> Any:
     result = ops.addmm(x, h, weight.t())
-    return result if bias is None else result + bias
+    return result if bias is None else result + (bias if bias.dtype is result.dtype else ops.cast(bias, result.dtype))
 
 
 _KINDS = {"rnn_tanh": Kind(_tanh), "rnn_relu": Kind(_relu), "lstm": Kind(_lstm), "gru": Kind(_gru, joined=False)}

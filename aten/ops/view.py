@@ -543,8 +543,9 @@ detach.put(lambda base, new: ops.replace_values(base, new))
 detach.batch(lambda n, dims, x: (detach(x), dims[0]))
 data_of.put(lambda base, new: ops.replace_data(base, new))
 data_of.batch(lambda n, dims, x: (detach(x), dims[0]))
-for _made in (view, permute, expand, squeeze, unsqueeze, slice, select, diagonal, unfold, as_strided, alias):
+for _made in (permute, expand, squeeze, unsqueeze, slice, select, diagonal, unfold, as_strided, alias):
     _linear(_made)
+view.jvp_fn = lambda tangents, input, size, out: reshape(tangents[0], size)  # (a tangent need not lie in memory as its primal)
 
 
 @composite("reshape(Tensor input, int[*] shape) -> Tensor", native="view")

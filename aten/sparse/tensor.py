@@ -44,7 +44,10 @@ class SparseTensor(Tensor):
     is_leaf = property(lambda self: self._val.is_leaf)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Makes this a leaf whose gradient is kept, at the places that have a value."""
+        """Makes this a leaf whose gradient is kept, at the places that have a value. The tensor of values that this was made of
+        is none: it may have been given by the program."""
+        if requires_grad and not self._val.requires_grad:
+            self._val = self._val.detach()
         self._val.requires_grad_(requires_grad)
         return self
 

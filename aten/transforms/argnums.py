@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from aten import dispatch, pytree
+from aten._native import Tensor
+from aten.layout import strided
+from aten.transforms.tracer import Level, Tracer, any_wrapper
+
 
 def chosen_places(argnums: Any, args: Sequence[Any]) -> list[int]:
     """The places that `argnums`, an int or a tuple of them, names among `args`. Raises RuntimeError where it names none, one
@@ -41,3 +46,37 @@ def with_arguments(func: Callable, args: Sequence[Any], places: Sequence[int], k
         return func(*full, **kwargs)
 
     return of
+
+
+class Beside:
+    """The tensors that a function is given beside those that are differentiated. They are of the level, for the function may
+    write them with what is differentiated; whoever passed them sees what was written."""
+
+    def __init__(self, level: Level):
+        self.level = level
+        self.made: dict[int, tuple[Tracer, Tensor]] = {}  # by the tensor that was given
+        self.given: dict[int, Tensor] = {}  # by what it was in the function
+
+    def arguments(self, args: Sequence[Any], places: Sequence[int], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments as the function gets them, those at `places` left out."""
+        return pytree.map_leaves(self._inside, ([None if i in places else a for i, a in enumerate(args)], kwargs))
+
+    def _inside(self, x: Any) -> Any:
+        if not isinstance(x, Tensor) or x.layout is not strided or any_wrapper((x,)):
+            return x
+        if id(x) not in self.made:
+            self.made[id(x)] = self.level.lift(x), x
+        return self.made[id(x)][0]
+
+    def written(self) -> None:
+        """Write what the function did to the tensors that were given."""
+        for t, given in self.made.values():
+            self.given[id(t)] = given
+            now = self.level.value(t)
+            if now is given:
+                continue
+            if given.requires_grad and given.is_leaf:  # written without gradients, as the level saw to
+                with dispatch.no_grad():
+                    given.copy_(now)
+            else:
+                given.copy_(now)

@@ -237,6 +237,8 @@ class VmapLevel(Level):
         given = {param.name: a for param, a in zip(op.schema.params, args)}
         if given.get("training") is False or ("training" in given and given.get("p") == 0):
             return NotImplemented  # nothing is drawn
+        if self.randomness == "error" and op.kind == "composite":
+            return NotImplemented  # its definition draws, or draws nothing: a layer with no dropout
         if self.randomness == "error" and op.kind != "factory":
             if not self.transforms:
                 raise RuntimeError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aten import dispatch, pytree
@@ -12,6 +12,7 @@ from aten.derivative import is_lost
 from aten.meta import Meta, known_equal, same_size
 from aten.on_device import beside
 from aten.op import Op, registry
+from aten.transforms.argnums import Beside, with_arguments
 from aten.transforms.reverse_mode import makes_nothing
 from aten.transforms.tracer import Level, Tracer, below, check_outputs, checked_aux, opened, public, shown, split_aux
 
@@ -206,15 +207,25 @@ def _by_transposition(op: Op, primals: tuple, tangents: tuple, out: Any) -> Any:
     return tuple(parts) if isinstance(out, tuple) else parts[0]
 
 
+_CALL = "jvp(f, primals, tangents)"
+
+
 def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
     """(func(*primals), the directional derivative along `tangents`). With has_aux, func returns (output, aux).
 
     Raises RuntimeError where primals and tangents are not nested alike; with strict where an output does not depend on
     the inputs.
     """
-    call = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
-        raise RuntimeError(f"{call}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+        raise RuntimeError(f"{_CALL}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    return jvp_of_chosen(func, primals, range(len(primals)), {}, tangents, strict, has_aux)
+
+
+def jvp_of_chosen(
+    func: Callable, args: tuple, places: Sequence[int], kwargs: dict[str, Any], tangents: tuple, strict: bool, has_aux: bool
+) -> tuple:
+    """As `jvp` of func(*args, **kwargs), whose arguments at `places` have these tangents."""
+    call, primals = _CALL, tuple([args[i] for i in places])
     leaves, spec = pytree.flatten(primals)
     directions, tangent_spec = pytree.flatten(tangents)
     if spec != tangent_spec:
@@ -233,17 +244,20 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
         check_tangent(x, t)
     inputs = [level.wrap(x, t) for x, t in zip(leaves, directions)]
     duals = [t.payload for t in inputs]
+    others = Beside(level)
+    rest, kwargs = others.arguments(args, places, kwargs)
     with opened(level):
-        result = func(*pytree.unflatten(inputs, spec))
+        result = with_arguments(func, rest, places, kwargs)(*pytree.unflatten(inputs, spec))
     for x, t, given, before in zip(leaves, directions, inputs, duals):
         now = level.read(given)
         if now is not before:  # it was written, and whoever passed it sees that
             x.copy_(now.primal)
             t.zero_() if now.tangent is None else t.copy_(now.tangent)
+    others.written()
     aux = None
     if has_aux:
         result, aux = split_aux(call, result)
-        aux = pytree.map_leaves(lambda x: level.split(x)[0], checked_aux(aux))
+        aux = pytree.map_leaves(lambda x: others.given.get(id(x), level.split(x)[0]), checked_aux(aux))
     outputs, out_spec = pytree.flatten(result)
     check_outputs(call, "f(*primals)", outputs, result)
     values, derivatives = [], []
@@ -254,7 +268,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
                 "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
                 "strict=True."
             )
-        values.append(value)
+        values.append(others.given.get(id(o), value))
         derivatives.append(registry["zeros_like"](value) if tangent is None and isinstance(value, Tensor) else tangent)
     out, tangent_out = pytree.unflatten(values, out_spec), pytree.unflatten(derivatives, out_spec)
     return (out, tangent_out, aux) if has_aux else (out, tangent_out)

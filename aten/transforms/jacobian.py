@@ -10,10 +10,10 @@ from aten import pytree
 from aten._native import Tensor
 from aten.op import registry
 from aten.scalar.unpatched import math
-from aten.transforms.argnums import chosen_places, with_arguments
+from aten.transforms.argnums import chosen_places
 from aten.transforms.batching import vmap
-from aten.transforms.forward_mode import jvp
-from aten.transforms.reverse_mode import vjp
+from aten.transforms.forward_mode import jvp_of_chosen
+from aten.transforms.reverse_mode import vjp_of_chosen
 from aten.transforms.tracer import made_by
 
 
@@ -68,9 +68,8 @@ def jacrev(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         places = chosen_places(argnums, args)
-        primals = [args[i] for i in places]
-        _check_real("jacrev", "inputs", pytree.flatten(primals)[0])
-        out, vjp_fn, *aux = vjp(with_arguments(func, args, places, kwargs), *primals, has_aux=has_aux)
+        _check_real("jacrev", "inputs", pytree.flatten([args[i] for i in places])[0])
+        out, vjp_fn, *aux = vjp_of_chosen(func, args, places, kwargs, has_aux)
         outputs, out_spec = pytree.flatten(out)
         _check_real("jacrev", "outputs", outputs)
         pull = lambda *basis: vjp_fn(pytree.unflatten(list(basis), out_spec))
@@ -105,10 +104,9 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
         primals = tuple(args[i] for i in places)
         leaves, spec = pytree.flatten(primals)
         _check_real("jacfwd", "inputs", leaves)
-        of = with_arguments(func, args, places, kwargs)
 
         def push(*basis: Any) -> Any:
-            return jvp(of, primals, pytree.unflatten(list(basis), spec), has_aux=has_aux)[1:]
+            return jvp_of_chosen(func, args, places, kwargs, pytree.unflatten(list(basis), spec), False, has_aux)[1:]
 
         tangents, *aux = vmap(push, randomness=randomness, out_dims=(0, None) if has_aux else 0)(*_basis(leaves))
         columns, out_spec = pytree.flatten(tangents)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from aten import _native, dispatch, pytree
@@ -17,7 +17,7 @@ from aten.autograd.record import Backward
 from aten.meta import Meta, same_size
 from aten.on_device import beside
 from aten.op import Op, registry
-from aten.transforms.argnums import chosen_places, with_arguments
+from aten.transforms.argnums import Beside, chosen_places, with_arguments
 from aten.transforms.recorded import Edge, Kept, RecordingLevel
 from aten.transforms.tracer import (
     Tracer,
@@ -227,6 +227,8 @@ class GradLevel(RecordingLevel):
             if type(base.origin) is weakref.ref:
                 which = "a view of a leaf Variable" if target.chain else "a leaf Variable"
                 raise RuntimeError(f"{which} that requires grad is being used in an in-place operation.")
+            if self.below and isinstance(base.value, Tensor) and base.value.requires_grad and base.value.is_leaf:
+                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         super().check_write(op, target)
 
     def wants(self, args: tuple) -> bool:
@@ -328,24 +330,28 @@ def _check_differentiable(t: Any) -> None:
 
 
 class _Derivation:
-    """A call of a function whose tensor arguments are differentiated: what it returned, and the history that leads there.
+    """A call of a function, of which the arguments at `places` are differentiated: what it returned, and the history that leads
+    there.
 
     call: what errors name it.
     """
 
-    def __init__(self, call: str, func: Callable, primals: tuple, has_aux: bool):
-        self.leaves, self.spec = pytree.flatten(primals)
+    def __init__(self, call: str, func: Callable, args: tuple, places: Sequence[int], kwargs: dict, has_aux: bool):
+        self.leaves, self.spec = pytree.flatten(tuple([args[i] for i in places]))
         for leaf in self.leaves:
             _check_differentiable(leaf)
         self.level = level = GradLevel(_native.is_grad_enabled())
         self.inputs = inputs = [level.input(leaf) for leaf in self.leaves]
         self.boxes = [t.payload for t in inputs]
+        self.beside = Beside(level)
+        rest, kwargs = self.beside.arguments(args, places, kwargs)
         with opened(level), enable_grad(), no_saved_hooks():
-            self.result = func(*pytree.unflatten(inputs, self.spec))
+            self.result = with_arguments(func, rest, places, kwargs)(*pytree.unflatten(inputs, self.spec))
         for leaf, t, box in zip(self.leaves, inputs, self.boxes):
             if level.read(t) is not box:  # written without gradients: whoever passed it sees that
                 with dispatch.no_grad():
                     leaf.copy_(level.read(t).value)
+        self.beside.written()
         self.aux: Any = None
         if has_aux:
             self.result, aux = split_aux(call, self.result)
@@ -353,7 +359,10 @@ class _Derivation:
 
     def value(self, x: Any) -> Any:
         """What a result is outside of the level."""
-        return self.level.read(x).value if isinstance(x, Tracer) and x.level is self.level else x
+        if not self.level.own(x):
+            return x
+        given = self.beside.given.get(id(x))
+        return self.level.read(x).value if given is None else given
 
     def place(self, x: Tensor) -> Any:
         """A result as the level knows it; None for one that does not come from there."""
@@ -372,10 +381,15 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
     With has_aux, func returns (output, aux), and aux comes third. `cotangents` is nested as the output.
     """
+    return vjp_of_chosen(func, primals, range(len(primals)), {}, has_aux)
+
+
+def vjp_of_chosen(func: Callable, args: tuple, places: Sequence[int], kwargs: dict[str, Any], has_aux: bool) -> tuple:
+    """As `vjp` of func(*args, **kwargs), with the gradients of the arguments at `places`."""
     call = "vjp(f, *primals)"
     if _native.is_grad_enabled():
         _native.not_replayed()  # (the history of what a transform gives is not that of its ops)
-    run = _Derivation(call, func, primals, has_aux)
+    run = _Derivation(call, func, args, places, kwargs, has_aux)
     outputs, out_spec = pytree.flatten(run.result)
     check_outputs(call, "f(*primals)", outputs, run.result)
     for out in outputs:
@@ -457,7 +471,7 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 def _gradient(func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple, kwargs: dict) -> tuple:
     call = "grad_and_value(f)(*args)"
     indices = chosen_places(argnums, args)
-    run = _Derivation(call, with_arguments(func, args, indices, kwargs), tuple([args[i] for i in indices]), has_aux)
+    run = _Derivation(call, func, args, indices, kwargs, has_aux)
     out = run.result
     if not isinstance(out, Tensor):
         raise RuntimeError(f"{call}: Expected f(*args) to return a Tensor, got {type(out)}")

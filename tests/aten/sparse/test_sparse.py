@@ -232,3 +232,16 @@ def test_empty_sparse_tensors_like_another():
         assert like(s, layout=weft.strided).layout is weft.strided and like(s.to_sparse_csr()).layout is weft.sparse_csr
         with pytest.raises(RuntimeError, match="only supported by strided tensors"):
             like(s, memory_format=weft.preserve_format)
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_the_values_that_a_leaf_was_made_of_are_no_leaf(by_rows):
+    v, places = weft.tensor([1.0, 2.0]), weft.tensor([0, 1])
+    rows = lambda: weft.sparse_csr_tensor(weft.tensor([0, 1, 2]), places, v, (2, 2))
+    s = rows() if by_rows else weft.sparse_coo_tensor(places[None], v, (2,))
+    s.requires_grad_()
+    assert s.requires_grad and s.is_leaf and not v.requires_grad
+    (s.to_dense() * 2).sum().backward()
+    assert s.grad.to_dense().sum() == 4 and v.grad is None
+    v[0] = 7.0  # their memory is shared
+    assert s.to_dense().sum() == 9

@@ -11,9 +11,11 @@ from weft import nn
 
 EXPECTED = {
     "bfloat16": "linear matmul bmm addmm einsum conv1d conv_transpose1d prelu attention softmax layer_norm exp sum "
-    "cumsum cat_low gelu max_pool1d norm pow chain matrix_power tensordot",
+    "cumsum cat_low gelu max_pool1d norm pow chain matrix_power tensordot "
+    "tensordot_by_dims pinv pad_reflect_3d pad_circular pad_constant lstm lstm_state rnn rnn_cell",
     "float32": "mv dot outer bilinear add mixed_add prod mse_loss cross_entropy nll_loss bce bce_logits kl_div cdist "
-    "inverse svdvals cat stack embedding trace det huber where",
+    "inverse svdvals cat stack embedding trace det huber where tensordot_of_all "
+    "tensordot_of_all_by_dims pad_reflect pad_reflect_2d pad_replicate_3d",
     "complex64": "fft",
     "float64": "double",
 }
@@ -23,6 +25,16 @@ EXPECTED = {name: dtype for dtype, names in EXPECTED.items() for name in names.s
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_dtypes_are_pytorchs(dtype):
     assert run(weft, getattr(weft, dtype)) == {k: dtype if v == "bfloat16" else v for k, v in EXPECTED.items()}
+
+
+def test_an_lstm_step_in_the_lower_dtype_stays_there():
+    cell = nn.LSTMCell(3, 2)
+    with weft.autocast("cpu"):
+        assert {t.dtype for t in cell(weft.ones(4, 3, dtype=weft.bfloat16))} == {weft.bfloat16}
+        assert {t.dtype for t in cell(weft.ones(4, 3))} == {weft.float32}  # as its state
+        assert nn.GRU(3, 2)(weft.ones(4, 3))[0].dtype is weft.float32
+        packed = nn.utils.rnn.pack_sequence([weft.ones(3, 3), weft.ones(2, 3)])
+        assert nn.LSTM(3, 2)(packed)[0].data.dtype is weft.float32
 
 
 @pytest.mark.parametrize("name", CALLS)

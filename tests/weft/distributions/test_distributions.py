@@ -254,3 +254,23 @@ def test_densities_are_captured_whole_without_the_checks_of_values():
     wrong = weft.tensor([0, 7, 1])
     with pytest.raises(ValueError, match="within the support"):
         D.Categorical(logits=args[0]).log_prob(wrong)
+
+
+def test_parameters_of_the_common_shape_are_the_tensors_that_were_given():
+    m, s = weft.zeros(2, requires_grad=True), weft.ones(2)
+    d = D.Normal(m, s)
+    assert d.loc is m and d.scale is s and D.Normal(m, 1.0).loc is m and D.Uniform(m, s).low is m
+    d.log_prob(s).sum().backward()
+    assert d.loc.is_leaf and d.loc.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_tensors_of_the_common_sizes_are_not_viewed(compiled):
+    x, row = weft.ones(3, 2), weft.ones(2)
+
+    def same(x, row):
+        a, b = weft.broadcast_tensors(x, row)
+        return a is x, b is row, b, weft.broadcast_tensors(row, weft.ones(()))[0] is row, row.expand_as(row) is row
+
+    found = (weft.compile(same, fullgraph=True) if compiled else same)(x, row)
+    assert found[:2] == (True, False) and found[2].shape == (3, 2) and found[3:] == (True, False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import aten
 from aten import Tensor
+from aten.op import ops
 from weft.nn import functional as F
 from weft.nn.module import Module
 from weft.nn.utils import parametrize
@@ -202,8 +203,8 @@ class _SpectralNorm(Module):
     def _power_method(self, matrix: Tensor, count: int) -> None:
         with aten.no_grad():
             for _ in range(count):
-                self._u.copy_(F.normalize(aten.mv(matrix, self._v), dim=0, eps=self.eps))
-                self._v.copy_(F.normalize(aten.mv(matrix.mH, self._u), dim=0, eps=self.eps))
+                ops.write_statistics(self._u, F.normalize(aten.mv(matrix, self._v), dim=0, eps=self.eps))
+                ops.write_statistics(self._v, F.normalize(aten.mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:

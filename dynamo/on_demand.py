@@ -35,7 +35,8 @@ OF_MODULE: dict[str, tuple[str, ...]] = {  # the module (or a package above it) 
     "re": ("pattern",),
     "weakref": ("weak",),
 }
-CALLED = ("hooks_inside", "proxy", "set_again", "untyped_storage", "view_operators", "wrapper")  # by other files alone
+# By other files alone:
+CALLED = ("hooks_inside", "places_of_views", "proxy", "set_again", "untyped_storage", "view_operators", "wrapper")
 _LATER = frozenset({*NATIVE, *CALLED, *[part for parts in OF_MODULE.values() for part in parts]})
 _seen: set[str] = set()  # modules of which something was met
 

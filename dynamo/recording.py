@@ -14,7 +14,7 @@ from aten.op import registry
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
 from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
-from dynamo import breaks, config, data_writes, guards, on_demand, places_of_views, promises, saved
+from dynamo import breaks, config, data_writes, guards, on_demand, promises, saved
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables import logged
 from dynamo.variables.base import Variable
@@ -92,8 +92,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     elif not plain or places_numbers(op, args, kwargs):
         args, kwargs = numbers_read(frame, op, args, kwargs)
     val, taken = result_of(output, frame, op, args, kwargs)
-    if op.name in places_of_views.CHECKS:
-        places_of_views.CHECKS[op.name](output, args[0], val)
+    if op.name in ("as_strided", "view_as_complex"):
+        on_demand.import_part("places_of_views").CHECKS[op.name](output, args[0], val)
     given = [*args, *kwargs.values()]
     if target is not None and not (fits_now(val, target.as_meta()) and _may_be_cast(op, given, val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")

@@ -196,7 +196,8 @@ class TensorVariable(TensorFacts):
             if not self.meta.requires_grad:
                 return NONE
             raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"grad of {self.describe()}")
-        if not self.is_leaf_outside(frame) and not frame.world.fact(self.value, self.source, "retains_grad"):
+        is_leaf = self.cls is aten.Parameter or self.is_leaf_outside(frame)  # (optimizers read those of many Parameters)
+        if not is_leaf and not frame.world.fact(self.value, self.source, "retains_grad"):
             raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, "grad of a tensor that is no leaf, of which a warning tells each time")
         return frame.world.attribute(self.value, self.source, "grad")
 

@@ -119,7 +119,7 @@ def _is_half_op(node: FxNode) -> bool:
 def in_half(value: Any, loads: Callable[[Node], bool] = lambda n: True) -> Any:
     """A value as elements of its dtype, if that is a half type; anything else as it is. `loads` as for `is_half`."""
     if isinstance(value, (list, tuple)):
-        return [in_half(v, loads) for v in value]
+        return type(value)([in_half(v, loads) for v in value])
     if not isinstance(value, Value) or value.dtype not in HALF or is_half(value.body, value.dtype, loads):
         return value
     if value.body.kind == "const":

@@ -174,7 +174,7 @@ def cast(graph, x, dtype):
         raise NotLowered("complex")
     body = cast_node(x.body, compute_dtype(name))
     if name in HALF and x.dtype != name:
-        is_given = lambda n: graph.is_rounded(n) and graph.buffers[n.buffer].dtype == name
+        is_given = lambda n: (graph.buffers[n.buffer].kind, graph.buffers[n.buffer].dtype) == ("input", name)
         body = body if body.kind == "const" or is_half(body, name, is_given) else apply("round_" + name, body)
     return Value(x.sizes, name, body)
 

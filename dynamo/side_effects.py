@@ -6,7 +6,7 @@ Until then the objects themselves are untouched: reads while tracing look here f
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dynamo import breaks, outcome
@@ -92,15 +92,23 @@ class SideEffects:
             value.replay(emit)
 
 
+def _contents(value: Any) -> Iterable[Any] | None:
+    """The items of a container, else None. Real ones are met as well (a function's globals, which may hold themselves): what a
+    class of the user's says of its items is not asked."""
+    if isinstance(value, dict):
+        return dict.values(value)
+    return list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value) if isinstance(value, tuple) else None
+
+
 def reach(value: Any, found: set[Variable], storages: dict[Variable, Storage]) -> None:
     """Add the Variables that can be reached from these, attributes included."""
-    waiting = [value]
+    waiting, seen = [value], set[int]()
     while waiting:
         value = waiting.pop()
-        if isinstance(value, (list, tuple)):
-            waiting.extend(value)
-        elif isinstance(value, dict):
-            waiting.extend(value.values())
+        if (contents := _contents(value)) is not None:
+            if id(value) not in seen:
+                seen.add(id(value))
+                waiting.extend(contents)
         elif isinstance(value, Variable) and value not in found:
             found.add(value)
             names = {name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())}

@@ -184,6 +184,26 @@ def test_graphs_inside_of_graphs_are_modules_that_all_take_what_any_takes():
     assert counts[0] == counts[1]
 
 
+def test_globals_that_hold_themselves():
+    """What a branch must not change was looked for in the globals of the functions alive, without end."""
+
+    class Told(dict):
+        def values(self):
+            raise AssertionError("the user's code is not run")
+
+    names = {"cond": cond, "own": Told()}
+    names["circle"] = names["own"]["circle"] = {"names": names, "again": [names, (names,)]}
+    source = """
+def choose(x):
+    scale = lambda x: x * 3
+    return cond(x.sum() > 0, lambda x: scale(x), lambda x: x - 1, (x,))
+"""
+    exec(source, names)
+    compiled = weft.compile(names["choose"], fullgraph=True)
+    for x in (weft.ones(3), -weft.ones(3)):
+        weft.testing.assert_close(compiled(x), names["choose"](x))
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_a_number_from_outside_reaches_a_wrapped_function(backend):
     number = 3.5

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the extensions under AddressSanitizer and UndefinedBehaviorSanitizer in a copy of the tree. There all native tests and all
 # of tests/dynamo run, then the argument fuzzer and the programs that once killed the process, then threads upon free lists.
-# usage: bash benchmarks/sanitize.sh PYTHON [tests...]    WEFT_FUZZ_SECONDS (default 60): how long the fuzzer takes, and the threads up to 60
+# usage: bash benchmarks/sanitize.sh PYTHON [tests...]
+# WEFT_FUZZ_SECONDS (default 60): how long the fuzzer takes, and the threads up to 60
 set -euo pipefail
 python=$(realpath -s "${1:?usage: sanitize.sh PYTHON [tests...]}"); shift
 cd "$(dirname "$0")/.."

@@ -17,7 +17,7 @@ from aten.ops import on_demand
 
 # What has a native rule that does not run the definition, and gives new tensors: it stays whole.
 _WHOLE = """matmul linear layer_norm rms_norm group_norm scaled_dot_product_attention max_pool1d max_pool2d max_pool3d
-avg_pool1d avg_pool2d avg_pool3d logsumexp power_norm""".split()
+avg_pool1d avg_pool2d avg_pool3d logsumexp power_norm nansum""".split()
 NEVER = {"as_strided", "as_strided_put", "strided_scatter", "as_strided_backward", "set_", "resize_", "to_device", "setitem"}
 whole: set[Op] = set()  # what a replayed program calls as it is
 

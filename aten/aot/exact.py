@@ -19,9 +19,9 @@ from aten.autograd.fused import without_gaps
 from aten.autograd.inplace import Path, lies_otherwise, shows_again
 from aten.autograd.record import Backward
 from aten.fx.node import map_arg
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, is_dense, known_equal
 from aten.op import Op, node_name, ops
-from aten.shapes import is_symbolic
+from aten.shapes import is_symbolic, wrap_dims
 from aten.transforms.trace import TraceLevel, make_fx
 from aten.transforms.tracer import CUT, Cell, Tracer, below, meta_argument, meta_of_call, opened
 
@@ -77,6 +77,10 @@ _DERIVED: dict[str, tuple[Callable[[tuple, Any, dict[str, Any]], list[Any] | Non
 class ExactLevel(TraceLevel):
     """A trace whose nodes are the calls that eager runs."""
 
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.with_gaps: list[Tracer] = []  # the inputs that are
+
     def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
         rule = _COMPOSITES.get(op.name, _chained if op.native == "chain" else None) if op.kind == "composite" else None
         result = NotImplemented if rule is None else rule(self, op, op.join(args, kwargs))
@@ -120,14 +124,33 @@ class ExactLevel(TraceLevel):
         path, out = Path(list(chain)), self.make(payload, cell.meta)
 
         def backward(node: Any, grads: tuple) -> tuple:
-            needs, g = node.needs, grads[0]
-            if lies_otherwise(g, cell.meta):
-                laid_out = ops.empty_strided(list(g.shape), list(cell.meta.strides), dtype=g.dtype, device=g.device)
-                g = ops.copy(laid_out, g)
+            needs, g = node.needs, _as_root(grads[0], cell.meta)
             return (path.outside(g) if needs[0] else None, path.inside(g) if needs[1] else None)
 
         self.note("CopySlices", _WholeBackward(self, backward), (base, new), (out,), ())
         return payload
+
+    def placeholder(self, name: str, meta: Meta, requires_grad: bool = False) -> Tracer:
+        made = super().placeholder(name, meta, requires_grad)
+        if all(type(n) is int for n in (*meta.sizes, *meta.strides)) and not is_dense(meta) and 0 not in meta.strides:
+            self.with_gaps.append(made)
+        return made
+
+    def assign(self, target: Tracer, result: Tracer) -> None:
+        """An input with gaps is a view of what lies around it: eager lays out gradients of what is written there as that lies."""
+        if not target.chain and any(t is target for t in self.with_gaps) and self.recorded((result,)):
+            layout, written = target.meta, result
+            before = _native.set_grad_enabled(False)
+            try:
+                with opened(self):
+                    payload = self.read(ops.alias(self.snapshot(written)))
+            finally:
+                _native.set_grad_enabled(before)
+            self.set_edge(payload, None)
+            result = self.make(payload, written.meta)
+            backward = _WholeBackward(self, lambda node, grads: (_as_root(grads[0], layout),))
+            self.note("CopySlices", backward, (written,), (result,), ())
+        super().assign(target, result)
 
     def whole(self, op: Op, public: tuple) -> Any:
         """The call as one node; its tensor."""
@@ -138,6 +161,17 @@ class ExactLevel(TraceLevel):
     def recorded(self, public: tuple) -> bool:
         """Whether some tensor among the arguments has history."""
         return _native.is_grad_enabled() and any(self.own(t) and self.edge_of(self.read(t)) is not None for t in public)
+
+
+def _as_root(g: Any, layout: Meta) -> Any:
+    """A gradient of the root of views as eager lays it out."""
+    if not lies_otherwise(g, layout):
+        return g
+    laid_out = ops.empty_strided(list(g.shape), list(layout.strides), dtype=g.dtype, device=g.device)
+    if is_dense(layout):
+        return ops.copy(laid_out, g)
+    laid_out.copy_(g)  # (`copy` gives what has no gaps)
+    return laid_out
 
 
 def _fits(x: Any, n: Callable[[int], bool]) -> bool:
@@ -218,6 +252,18 @@ def _pool(level: ExactLevel, op: Op, public: tuple) -> Any:
     if op.name.startswith("max_pool") and public[-1]:  # with places
         return NotImplemented
     return _without_history(level, op, public)
+
+
+def _nansum(level: ExactLevel, op: Op, public: tuple) -> Any:
+    """Of what lies row-major eager has one Node: a product with whether an element is a number, in the order of the gradient."""
+    x, dim, keepdim, dtype = public
+    if not isinstance(x, Tensor) or not level.recorded((x,)) or not x.dtype.is_floating_point or dtype not in (None, x.dtype):
+        return NotImplemented
+    if not meta_argument(x).is_contiguous():
+        return NotImplemented
+    out = _without_record(level, op, public)
+    level.record_whole(op, whole.nansum_backward, (x,), (x, tuple(wrap_dims(dim, x.ndim)), keepdim), out)
+    return out
 
 
 def _batch_norm(level: ExactLevel, op: Op, public: tuple) -> Any:
@@ -324,6 +370,7 @@ _COMPOSITES: dict[str, Callable[[ExactLevel, Op, tuple], Any]] = {
     "unbind": _split,
     "batch_norm": _batch_norm,
     "group_norm": _without_history,
+    "nansum": _nansum,
     **{f"{kind}_pool{n}d": _pool for kind in ("max", "avg") for n in (1, 2, 3)},
 }
 

@@ -147,3 +147,15 @@ def test_hooks_on_what_is_kept_are_asked(replay_after):
         hooked = F.group_norm(x, 2)
     assert kept and torch.equal(plain, hooked)
     assert torch.equal(torch.autograd.grad(plain.sum(), x)[0], torch.autograd.grad(hooked.sum(), x)[0])
+
+
+def test_a_mean_of_numbers_keeps_the_layout_of_its_gradient():
+    """nansum has a Node of its own, in a program as well."""
+    x, g = torch.randn(3, 8, 64, requires_grad=True), torch.randn(1, 8, 3).permute(2, 1, 0)
+    strides = set()
+    _native.replay_after(3)
+    for _ in range(12):
+        made = torch.nanmean(x, dim=2, keepdim=True)
+        assert "Nansum" in type(made.grad_fn.next_functions[0][0]).__name__
+        strides.add(torch.autograd.grad(made, x, g)[0].stride())
+    assert len(strides) == 1

@@ -97,3 +97,45 @@ def test_gradients_of_attention_lie_as_eagers(op, width, dynamic):
 
     compiled = weft.compile(f, dynamic=dynamic, fullgraph=True, options={"exact": True})
     assert weft.equal(gradient(compiled), gradient(f))
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: x.nansum(2, keepdim=True), lambda x: x.softmax(1).nansum(-1), lambda x: x.nanmean((0, 2))]
+)
+def test_sums_of_numbers_that_are_no_nan_by_gradients_in_another_order(function):
+    x = weft.randn(3, 8, 64).masked_fill(weft.rand(3, 8, 64) < 0.1, float("nan"))
+    sizes = list(function(x).shape)
+    for g in (weft.randn(sizes), weft.randn(sizes[::-1]).permute(*range(len(sizes))[::-1])):
+        for dynamic in (False, True):
+
+            def gradient(f, g=g):
+                own = x.clone().requires_grad_()
+                return weft.autograd.grad(f(own), own, g)[0]
+
+            weft.compiler.reset()
+            got = gradient(weft.compile(function, dynamic=dynamic, fullgraph=True, options={"exact": True}))
+            want = gradient(function)
+            assert weft.equal(got.isnan(), want.isnan()) and weft.equal(got.nan_to_num(), want.nan_to_num())
+            assert got.stride() == want.stride()
+
+
+@pytest.mark.parametrize(
+    "written", [lambda x, s: x.add_(s), lambda x, s: x.transpose(2, 1).add_(s).mul_(2), lambda x, s: x[0].mul_(s)]
+)
+def test_inputs_with_gaps_that_are_written_with_history(written):
+    """Gradients were summed as the gradients of the results lie, not as the input does."""
+
+    def f(a, x):
+        written(x, a.sum())
+        return x * 2, x.sin()
+
+    a, memory = weft.randn(2, 7, 1), weft.randn(2, 14, 1)
+    compiled = weft.compile(f, fullgraph=True, options={"exact": True})
+    for _ in range(8):
+        seeds = [weft.randn(2, 7, 1), weft.randn(2, 7, 1)]
+
+        def gradient(f, seeds=seeds):
+            own, x = a.clone().requires_grad_(), memory.clone()[:, :7]
+            return weft.autograd.grad(f(own, x), own, seeds)[0]
+
+        assert weft.equal(gradient(compiled), gradient(f))

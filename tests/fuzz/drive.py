@@ -26,6 +26,7 @@ VOID = "no program"  # of a seed whose program cannot be run at all
 IGNORED = "Exception ignored in: <code object"  # raised in a frame hook, which has nobody to tell
 PROCESSOR, CLOCK = 150, 900  # seconds that a seed may take, its reduction included, before its process is ended
 MEMORY = 12 << 30  # bytes of a seed's process: `list(zip(a, b))` of endless ranges ends for want of them, as no signal stops it
+SEEDS_OF_A_PROCESS = 3000  # kernels stay mapped as long as their process lives, and it may have 65,530 maps
 
 
 class OutOfTime(BaseException):
@@ -139,7 +140,7 @@ def run(
     while (left := end - time.monotonic()) > 0 and seed < last:
         env = os.environ | {"WEFT_STRICT": "1", "PYTHONHASHSEED": "0"}
         command = [sys.executable, "-X", "faulthandler", "-m", module, "--worker"]
-        command += ["--seconds", str(left), "--seed", str(seed), "--most", str(last - seed)]
+        command += ["--seconds", str(left), "--seed", str(seed), "--most", str(min(last - seed, SEEDS_OF_A_PROCESS))]
         with tempfile.TemporaryFile("w+") as errors:  # (a pipe that nobody reads fills, and stops who writes)
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=env) as process:
                 assert process.stdout is not None

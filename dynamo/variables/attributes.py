@@ -113,7 +113,11 @@ def claimed_class(frame, obj: Variable) -> type | None:
 
 def is_data_descriptor(frame, found: Found) -> bool:
     """Whether it is told what is set and deleted, instead of the object's own attributes."""
-    cls = kind_of(found)
+    return is_told(frame, kind_of(found))
+
+
+def is_told(frame, cls: type) -> bool:
+    """Whether objects of this class, held by another, are told what is set and deleted."""
     if cls is types.FunctionType:
         return False
     return not (frame.world.lacks(cls, "__set__") and frame.world.lacks(cls, "__delete__"))

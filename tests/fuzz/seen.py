@@ -51,8 +51,8 @@ def contents(value, is_a, down) -> list:
     """What lies in a value, beside its attributes."""
     if is_a(weft.Tensor):
         data = value.detach()
-        if overrides.kind_of(type(data)) & overrides.DISPATCH:
-            numbers = ""  # (the memory of a wrapper itself has no meaning)
+        if any(overrides.kind_of(type(t)) & overrides.DISPATCH for t in (value, data)):
+            numbers = ""  # (the memory of a wrapper itself has no meaning, also where its `detach` shows it)
         else:
             numbers = repr(data.tolist()) if data.numel() <= 64 else repr(data.double().sum().item())
         return [str(value.dtype), str(tuple(value.shape)), value.requires_grad, value.is_leaf, numbers]

@@ -512,3 +512,52 @@ def test_a_cached_property_keeps_its_value_under_the_name_it_was_given():
                 box.__dict__["area"] = given
         for _ in range(2):
             assert f(weft.zeros(1), boxes[0]) == compiled(weft.zeros(1), boxes[1])
+
+
+class Base:
+    pass
+
+
+def slotted():
+    class Slotted(Base):
+        __slots__ = ("k",)
+
+        def __init__(self):
+            self.k = 1
+
+    return Slotted
+
+
+def given(held, n):
+    held[0].k = n
+
+
+def deleted(held, n):
+    del held[0].k
+
+
+def told(held, n):
+    held[0].other = 1
+    first = held[0]()
+    first.j = n
+    held[0].j = property(lambda self: 7, lambda self, value: None)
+    held.append(first)
+
+
+HELD = []
+
+
+@pytest.mark.parametrize("change", [given, deleted, told])
+def test_a_class_whose_descriptors_change_while_objects_are_made(change):
+    """Objects made behind the change had what they set in the slot that was gone."""
+
+    def f(x, n):
+        change(HELD, n)
+        return HELD[0](), x + 1
+
+    def outcome(f):
+        HELD[:] = [slotted()]
+        made, _ = f(weft.ones(2), 1)
+        return vars(made), made.k, [vars(o) for o in HELD[1:]], sorted(vars(HELD[0]))
+
+    assert outcome(weft.compile(f)) == outcome(f)

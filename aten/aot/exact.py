@@ -118,9 +118,7 @@ class ExactLevel(TraceLevel):
         finally:
             _native.set_grad_enabled(before)
         if self.edge_of(payload) is not None:  # what was written is all of the root: its history is another
-            with opened(self):
-                payload = self.read(ops.alias(self.make(payload, cell.meta)))
-            self.set_edge(payload, None)
+            payload = self._as_new(self.make(payload, cell.meta))
         path, out = Path(list(chain)), self.make(payload, cell.meta)
 
         def backward(node: Any, grads: tuple) -> tuple:
@@ -128,6 +126,13 @@ class ExactLevel(TraceLevel):
             return (path.outside(g) if needs[0] else None, path.inside(g) if needs[1] else None)
 
         self.note("CopySlices", _WholeBackward(self, backward), (base, new), (out,), ())
+        return payload
+
+    def _as_new(self, t: Tracer) -> Any:
+        """The value of a tensor as one of which another Node may tell."""
+        with opened(self):
+            payload = self.read(ops.alias(t))
+        self.set_edge(payload, None)
         return payload
 
     def placeholder(self, name: str, meta: Meta, requires_grad: bool = False) -> Tracer:
@@ -140,14 +145,7 @@ class ExactLevel(TraceLevel):
         """An input with gaps is a view of what lies around it: eager lays out gradients of what is written there as that lies."""
         if not target.chain and any(t is target for t in self.with_gaps) and self.recorded((result,)):
             layout, written = target.meta, result
-            before = _native.set_grad_enabled(False)
-            try:
-                with opened(self):
-                    payload = self.read(ops.alias(self.snapshot(written)))
-            finally:
-                _native.set_grad_enabled(before)
-            self.set_edge(payload, None)
-            result = self.make(payload, written.meta)
+            result = self.make(self._as_new(self.snapshot(written)), written.meta)
             backward = _WholeBackward(self, lambda node, grads: (_as_root(grads[0], layout),))
             self.note("CopySlices", backward, (written,), (result,), ())
         super().assign(target, result)

@@ -7,7 +7,7 @@ import types
 from dynamo import _eval_frame, outcome
 from dynamo.breaks import Raised
 from dynamo.variables import attributes
-from dynamo.variables.attributes import bind, find, find_function, is_data_descriptor, is_read_first, kind_of, storage_of
+from dynamo.variables.attributes import bind, find, find_function, is_data_descriptor, is_read_first, is_told, kind_of, storage_of
 from dynamo.variables.base import TrueVariable, Variable
 from dynamo.variables.construct import construct, construct_plain
 from dynamo.variables.storage import ClassStorage
@@ -103,22 +103,21 @@ class ClassVariable(TrueVariable):
         on_meta = find(frame, meta, name)
         if (on_meta is not None and is_data_descriptor(frame, on_meta)) or is_special(name):
             raise self.unsupported(f"setting {name}")
-        old = find(frame, self.value, name)
-        kinds = [value.python_type(), *([] if old is None else [kind_of(old)])]
-        self.check_descriptors(frame, "setting", name, kinds)
+        self.refuse_descriptors(frame, f"setting {name}", name, value.python_type())
         storage_of(frame, self).write(frame, name, value)
 
-    def check_descriptors(self, frame, what: str, name: str, kinds: list[type]) -> None:
-        """Raise Unsupported where what changes is told what objects set: where they keep it depends on when it changed."""
-        if any(attributes.is_told(frame, kind) for kind in kinds):
-            raise self.unsupported(f"{what} {name}, a descriptor")
+    def refuse_descriptors(self, frame, what: str, name: str, *new: type) -> None:
+        """Raise Unsupported where what is there, or comes, is told what objects set: where they keep it depends on when that
+        changes, and objects made in the function are built before the classes change."""
+        old = find(frame, self.value, name)
+        if any(is_told(frame, kind) for kind in (*new, *([] if old is None else [kind_of(old)]))):
+            raise self.unsupported(f"{what}, a descriptor")
 
     def delattr(self, frame, name):
         meta = type(self.value)
         if find_function(frame, meta, "__delattr__") is not None or frame.world.is_immutable(self.value) or is_special(name):
             raise self.unsupported(f"deleting {name}")
-        if (old := find(frame, self.value, name)) is not None:
-            self.check_descriptors(frame, "deleting", name, [kind_of(old)])
+        self.refuse_descriptors(frame, f"deleting {name}", name)
         if not storage_of(frame, self).delete(frame, name):
             raise self.lacks(frame, name)
 
